@@ -1,0 +1,100 @@
+"""How well an uncertainty tells wrong answers from right ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evidex.errors import InputError
+
+
+@dataclass(frozen=True)
+class Selective:
+    """Quality of an uncertainty as a reason to withhold answers.
+
+    ``auroc`` is the chance that a wrong answer is more uncertain than a right one, ties counting one half; NaN if all
+    answers are right or all are wrong, since there is nothing to tell apart. ``aurc`` is the mean over all coverages
+    of the risk (share of wrong answers) among the most certain queries; lower is better. ``excess_aurc`` is what of
+    it a perfect order would save. ``risk[n-1]`` is the risk if only the ``n`` most certain queries are answered, and
+    ``coverage[n-1]`` their share.
+    """
+
+    auroc: float
+    aurc: float
+    excess_aurc: float
+    coverage: NDArray[np.float64]
+    risk: NDArray[np.float64]
+
+
+def selective(uncertainty: ArrayLike, correct: ArrayLike) -> Selective:
+    """Rank queries by ``uncertainty`` (queries,) and compare with ``correct`` (queries,).
+
+    ``correct`` is boolean, or the chance in [0, 1] that the answer is right where tied gallery items leave it open. A
+    query that is right with chance c then counts as a right answer of weight c and a wrong one of weight 1 - c.
+    Queries of equal uncertainty are taken in random order, in expectation.
+    """
+    score = _scores(uncertainty, "uncertainty")
+    right = _scores(correct, "correct")
+    if score.shape != right.shape:
+        raise InputError(f"{score.size} uncertainties for {right.size} answers; give one a query")
+    if right.min() < 0 or right.max() > 1:
+        raise InputError(f"correct runs from {right.min():g} to {right.max():g}; use booleans or chances from 0 to 1")
+    wrong = 1.0 - right
+    risk = _risk(score, wrong)
+    aurc = math.fsum(risk) / len(risk)
+    best = _risk(wrong, wrong)
+    return Selective(
+        auroc=weighted_auroc(score, positive=wrong, negative=right),
+        aurc=aurc,
+        excess_aurc=aurc - math.fsum(best) / len(best),
+        coverage=np.arange(1, len(score) + 1) / len(score),
+        risk=risk,
+    )
+
+
+def auroc(high: ArrayLike, low: ArrayLike) -> float:
+    """Chance that a value of ``high`` exceeds a value of ``low``, ties counting one half; NaN if either is empty."""
+    above, below = np.asarray(high, dtype=np.float64).ravel(), np.asarray(low, dtype=np.float64).ravel()
+    if not above.size or not below.size:
+        return math.nan
+    score = _scores(np.concatenate([above, below]), "score")
+    positive = np.concatenate([np.ones(above.size), np.zeros(below.size)])
+    return weighted_auroc(score, positive=positive, negative=1.0 - positive)
+
+
+def weighted_auroc(
+    score: NDArray[np.float64], *, positive: NDArray[np.float64], negative: NDArray[np.float64]
+) -> float:
+    """AUROC where item ``i`` is a positive of weight ``positive[i]`` and a negative of weight ``negative[i]``."""
+    total = positive.sum() * negative.sum()
+    if total <= 0:
+        return math.nan
+    _, group = np.unique(score, return_inverse=True)
+    above = np.bincount(group, weights=positive)
+    below = np.bincount(group, weights=negative)
+    beaten = np.cumsum(below) - below / 2
+    return float(min(1.0, max(0.0, np.dot(above, beaten) / total)))
+
+
+def _risk(score: NDArray[np.float64], wrong: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Risk among the n most certain, n = 1, 2, ...; in a random order of ties each place holds their mean error."""
+    order = np.argsort(score, kind="stable")
+    _, group, size = np.unique(score[order], return_inverse=True, return_counts=True)
+    mean_error = np.bincount(group, weights=wrong[order]) / size
+    risk: NDArray[np.float64] = np.cumsum(mean_error[group]) / np.arange(1, len(score) + 1)
+    return np.clip(risk, 0.0, 1.0)
+
+
+def _scores(values: Any, name: str) -> NDArray[np.float64]:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().double().numpy()
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not array.size:
+        raise InputError(f"{name} has shape {array.shape}; pass one value a query in a non-empty vector")
+    if np.isnan(array).any():
+        raise InputError(f"{name} is NaN for query {int(np.flatnonzero(np.isnan(array))[0])}; leave such queries out")
+    return array
