@@ -93,7 +93,7 @@ def test_scores_know_their_extremes() -> None:
 def test_the_margin_skips_copies_of_one_sentence() -> None:
     similarity = np.array([[0.9, 0.9, 0.4], [0.2, 0.2, 0.7]])
     assert uncertainty_scores(similarity, 0.1).margin[0] == 0.0
-    np.testing.assert_allclose(uncertainty_scores(similarity, 0.1, distinct=np.array([0, 2])).margin, [-0.5, -0.5])
+    np.testing.assert_allclose(uncertainty_scores(similarity, 0.1, identity=np.array([4, 4, 1])).margin, [-0.5, -0.5])
 
 
 def test_blocks_and_tensors_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:

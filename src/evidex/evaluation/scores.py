@@ -41,23 +41,28 @@ class Scores:
         value: _Vector = getattr(self, name)
         return value
 
+    def rows(self, index: NDArray[Any]) -> Scores:
+        """The scores of the queries at ``index`` (numbers or a mask)."""
+        return Scores(**{field.name: self[field.name][index] for field in fields(self)})
+
 
 SCORE_NAMES: tuple[str, ...] = tuple(field.name for field in fields(Scores))
 
 
 def uncertainty_scores(
-    similarity: Similarity, temperature: float, *, distinct: NDArray[np.integer[Any]] | None = None
+    similarity: Similarity, temperature: float, *, identity: NDArray[np.integer[Any]] | None = None
 ) -> Scores:
     """All scores of ``similarity`` (queries, gallery) at ``temperature``, in float64.
 
-    ``distinct`` names one column for each distinct gallery item. Only the margin uses it: where a caption is repeated
-    the two highest similarities are one sentence's, and their difference says nothing.
+    ``identity`` (gallery,) gives equal gallery items equal numbers. Only the margin uses it: where a caption is
+    repeated the two highest similarities are one sentence's, and their difference says nothing.
     """
     matrix = as_matrix(similarity)
     if not (np.isfinite(temperature) and temperature > 0):
         raise InputError(f"temperature {temperature} is not a positive number; pass the model's own temperature")
     if not np.isfinite(matrix).all():
         raise InputError("similarity holds infinite values; uncertainty needs finite ones, check the encoder's output")
+    distinct = None if identity is None else np.unique(identity, return_index=True)[1]
     height = max(1, _BLOCK_ELEMENTS // matrix.shape[1])
     parts = [
         _block_scores(matrix[start : start + height].astype(np.float64), temperature, distinct)

@@ -1,0 +1,90 @@
+"""Selective refinement: the most uncertain queries of each direction are asked again in other forms (Section III-E)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.evaluation.features import Encoded, Encoder, Images, Split, match
+from evidex.evaluation.recall import recall_of, standing_i2t, standing_t2i
+from evidex.evaluation.result import Deferral
+from evidex.evaluation.stages import Stages
+from evidex.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from evidex.retrieval.refine import Refiner
+
+
+def refine_and_rank(
+    model: Encoder,
+    split: Split,
+    encoded: Encoded,
+    ratios: Sequence[float],
+    *,
+    image_uncertainty: NDArray[np.float64],
+    text_uncertainty: NDArray[np.float64],
+    refiner: Refiner | None = None,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> tuple[Deferral, ...]:
+    """Recall for each of ``ratios``, the share of queries that are refined; the gallery stays as it is.
+
+    A query is refined alike at every ratio, so those of the largest ratio are refined once and serve all.
+    """
+    from evidex.retrieval.refine import RsRefiner, deferred, refine_queries
+
+    if not ratios:
+        return ()
+    chosen = refiner or RsRefiner()
+    largest = max(ratios)
+    images, texts = encoded.images.copy(), encoded.texts.copy()
+    image_places = np.flatnonzero(deferred(image_uncertainty, largest)).tolist()
+    text_places = np.flatnonzero(deferred(text_uncertainty, largest)).tolist()
+    stages = Stages(progress, len(image_places) + len(text_places))
+    if image_places:
+        pictures = _Opened(split, image_places)
+        watch = stages.next(len(image_places))
+        images[image_places] = refine_queries(
+            model, pictures, "image", chosen, seed, indices=image_places, progress=watch
+        )
+    if text_places:
+        sentences = [split.captions[i] for i in text_places]
+        watch = stages.next(len(text_places))
+        texts[text_places] = refine_queries(model, sentences, "text", chosen, seed, indices=text_places, progress=watch)
+    owner = encoded.image_of_caption
+    steps = []
+    for ratio in ratios:
+        image_mask, text_mask = deferred(image_uncertainty, ratio), deferred(text_uncertainty, ratio)
+        asked_images = np.where(image_mask[:, None], images, encoded.images)
+        asked_texts = np.where(text_mask[:, None], texts, encoded.texts)
+        i2t = standing_i2t(match(asked_images, encoded.texts).similarity, owner)
+        t2i = standing_t2i(match(encoded.images, asked_texts).similarity, owner)
+        steps.append(Deferral(ratio, int(image_mask.sum()), int(text_mask.sum()), recall_of(i2t, t2i)))
+    return tuple(steps)
+
+
+class _Opened(Sequence["Image"]):
+    """The pictures at ``places``, opened when they are looked up."""
+
+    def __init__(self, images: Images, places: Sequence[int]) -> None:
+        self._images = images
+        self._places = places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> Image: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Image]: ...
+
+    def __getitem__(self, index: int | slice) -> Image | list[Image]:
+        if isinstance(index, slice):
+            return [self._images.open_image(place) for place in self._places[index]]
+        return self._images.open_image(self._places[index])

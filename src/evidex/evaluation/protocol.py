@@ -1,0 +1,206 @@
+"""The evaluation protocol: a model and a split in, recall and the worth of its uncertainty out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.evaluation.absent import out_of_domain_queries, removed_class, tell_apart
+from evidex.evaluation.deferral import refine_and_rank
+from evidex.evaluation.features import Encoded, Encoder, Split, encode_images, encode_texts, match
+from evidex.evaluation.foreign_pictures import foreign_pictures
+from evidex.evaluation.noisy import NoisySplit
+from evidex.evaluation.recall import Recall, Standing, recall, recall_of, standing_i2t, standing_t2i
+from evidex.evaluation.result import Direction, Evaluation, ScoreQuality, Subject
+from evidex.evaluation.scores import SCORE_NAMES, uncertainty_scores
+from evidex.evaluation.selective import auroc, selective
+from evidex.evaluation.stages import Stages
+from evidex.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from evidex.data.datasets import Dataset
+    from evidex.retrieval.refine import Refiner
+
+Features = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+CUTOFFS = (1, 5, 10)
+ERROR_CUTOFFS = (1, 10)
+FOREIGN_PICTURES = 96
+_FOREIGN_SEED = 0
+
+
+def evaluate(
+    model: Encoder,
+    dataset: Dataset,
+    *,
+    noisy_seed: int | None = None,
+    severity: float = 1.0,
+    ratios: Sequence[float] = (),
+    refiner: Refiner | None = None,
+    refine_seed: int = 0,
+    absent: bool = True,
+    batch_size: int = 64,
+    progress: Progress = silent,
+) -> Evaluation:
+    """Encode ``dataset`` with ``model`` and measure recall and uncertainty in both directions.
+
+    ``noisy_seed`` degrades half of the images and their captions, the half chosen by the seed; recall of the clean
+    split is then reported beside. Each of ``ratios`` is a share of the most uncertain queries to refine before ranking
+    again, with RS-TTA unless ``refiner`` says otherwise. ``absent`` measures whether missing answers are noticed.
+    """
+    noisy = None if noisy_seed is None else NoisySplit(dataset, noisy_seed, severity=severity)
+    split: Split = dataset if noisy is None else noisy
+    stages = Stages(progress, _work(dataset, noisy, ratios, absent))
+    clean_images = encode_images(model, dataset, batch_size=batch_size, progress=stages.next(len(dataset)))
+    # Clean and degraded captions together, so that a caption that did not change keeps its very features.
+    sentences = dataset.captions if noisy is None else [*dataset.captions, *noisy.captions]
+    texts = encode_texts(model, sentences, batch_size=batch_size, progress=stages.next(len(dataset.captions)))
+    clean = Encoded(clean_images, texts[: len(dataset.captions)], dataset.image_of_caption)
+    encoded = clean
+    if noisy is not None:
+        which = np.flatnonzero(noisy.noisy)
+        images = clean_images.copy()
+        if len(which):
+            images[which] = encode_images(
+                model, noisy, which.tolist(), batch_size=batch_size, progress=stages.next(len(which))
+            )
+        encoded = Encoded(
+            images, texts[len(dataset.captions) :], dataset.image_of_caption, noisy.noisy, noisy.changed_captions
+        )
+    labels = [record.label for record in dataset.records]
+    foreign_images = foreign_texts = None
+    if absent:
+        pictures = foreign_pictures(FOREIGN_PICTURES, np.random.default_rng(_FOREIGN_SEED))
+        foreign_images = model.encode_images(pictures, batch_size=batch_size, progress=stages.next(len(pictures)))
+        foreign_texts = encode_texts(model, out_of_domain_queries(), batch_size=batch_size)
+    found = evaluate_features(
+        encoded.images,
+        encoded.texts,
+        encoded.image_of_caption,
+        model.temperature,
+        encoded.degraded_images,
+        degraded_captions=encoded.degraded_captions,
+        labels=labels if absent and any(label is not None for label in labels) else None,
+        foreign_images=foreign_images,
+        foreign_texts=foreign_texts,
+    )
+    deferral = refine_and_rank(
+        model,
+        split,
+        encoded,
+        ratios,
+        image_uncertainty=found.i2t.scores.vacuity,
+        text_uncertainty=found.t2i.scores.vacuity,
+        refiner=refiner,
+        seed=refine_seed,
+        progress=stages.next(_refined(dataset, ratios)),
+    )
+    stages.finish()
+    return replace(
+        found,
+        subject=Subject(dataset.name, dataset.split, model.fingerprint, noisy_seed, len(dataset.skipped)),
+        clean_recall=None if noisy is None else _recall(clean),
+        deferral=deferral,
+        encoded=encoded,
+    )
+
+
+def evaluate_features(
+    image_features: Features,
+    text_features: Features,
+    image_of_caption: NDArray[np.integer[Any]],
+    temperature: float,
+    degraded_mask: Mask | None = None,
+    *,
+    degraded_captions: Mask | None = None,
+    labels: Sequence[str | None] | None = None,
+    foreign_images: Features | None = None,
+    foreign_texts: Features | None = None,
+) -> Evaluation:
+    """Evaluate unit features (images, dim) and (captions, dim); caption ``j`` is of image ``image_of_caption[j]``.
+
+    ``degraded_mask`` (images,) marks degraded images; their captions count as degraded unless ``degraded_captions``
+    (captions,) says which ones are. ``labels`` (images,) are scene classes for the removed-class test, and the foreign
+    features are queries from another world. Each is optional, and what is not given is not measured.
+    """
+    matching = match(image_features, text_features)
+    owner = np.asarray(image_of_caption)
+    i2t, t2i = standing_i2t(matching.similarity, owner), standing_t2i(matching.similarity, owner)
+    if degraded_mask is not None and degraded_captions is None:
+        degraded_captions = degraded_mask[owner]
+    caption_labels = None if labels is None else [labels[i] for i in owner]
+    return Evaluation(
+        temperature=temperature,
+        images=len(image_features),
+        captions=len(text_features),
+        recall=recall_of(i2t, t2i, CUTOFFS),
+        i2t=_direction(
+            matching.similarity,
+            i2t,
+            temperature,
+            identity=matching.text_identity,
+            degraded=degraded_mask,
+            labels=None if labels is None or caption_labels is None else (labels, caption_labels),
+            foreign=None if foreign_images is None else foreign_images @ text_features.T,
+        ),
+        t2i=_direction(
+            matching.similarity.T,
+            t2i,
+            temperature,
+            identity=matching.image_identity,
+            degraded=degraded_captions,
+            labels=None if labels is None or caption_labels is None else (caption_labels, labels),
+            foreign=None if foreign_texts is None else foreign_texts @ image_features.T,
+        ),
+    )
+
+
+def _direction(
+    similarity: Features,
+    standing: Standing,
+    temperature: float,
+    *,
+    identity: NDArray[np.int64],
+    degraded: Mask | None,
+    labels: tuple[Sequence[str | None], Sequence[str | None]] | None,
+    foreign: Features | None,
+) -> Direction:
+    """One direction; ``similarity`` (queries, gallery), ``labels`` of queries and gallery, ``foreign`` similarities."""
+    scores = uncertainty_scores(similarity, temperature, identity=identity)
+    hits = {k: standing.hits(k) for k in ERROR_CUTOFFS}
+    removed = None
+    if labels is not None:
+        removed = removed_class(similarity, *labels, temperature, identity=identity, present=scores)
+    outside = None
+    if foreign is not None:
+        outside = tell_apart(uncertainty_scores(foreign, temperature, identity=identity), scores)
+    quality = {}
+    for name in SCORE_NAMES:
+        error = {k: selective(scores[name][~np.isnan(hit)], hit[~np.isnan(hit)]) for k, hit in hits.items()}
+        quality[name] = ScoreQuality(
+            error_auroc={k: result.auroc for k, result in error.items()},
+            aurc={k: result.aurc for k, result in error.items()},
+            degraded_auroc=None if degraded is None else auroc(scores[name][degraded], scores[name][~degraded]),
+            removed_class_auroc=None if removed is None else removed.auroc[name],
+            foreign_auroc=None if outside is None else outside.auroc[name],
+        )
+    return Direction(scores=scores, hits=hits, quality=quality, degraded=degraded)
+
+
+def _recall(encoded: Encoded) -> Recall:
+    return recall(match(encoded.images, encoded.texts).similarity, encoded.image_of_caption, CUTOFFS)
+
+
+def _work(dataset: Dataset, noisy: NoisySplit | None, ratios: Sequence[float], absent: bool) -> int:
+    """How many items there are to encode, for progress."""
+    once = len(dataset) + len(dataset.captions) + _refined(dataset, ratios)
+    return once + (0 if noisy is None else int(noisy.noisy.sum())) + (FOREIGN_PICTURES if absent else 0)
+
+
+def _refined(dataset: Dataset, ratios: Sequence[float]) -> int:
+    return round(max(ratios, default=0.0) * (len(dataset) + len(dataset.captions)))
