@@ -1,0 +1,122 @@
+"""Find the files to index: folders, globs and single files, each file once."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from evidex.data.records import Skip
+from evidex.errors import InputError
+
+RASTER_SUFFIXES = frozenset({".tif", ".tiff", ".jp2", ".j2k"})
+IMAGE_SUFFIXES = RASTER_SUFFIXES | {".jpg", ".jpeg", ".jpe", ".png", ".webp"}
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file as it was when it was found; ``path`` is absolute."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The files under the given places, and what could not be looked into."""
+
+    files: tuple[FoundFile, ...]
+    skipped: tuple[Skip, ...]
+    roots: tuple[str, ...]
+    """The given folders and files, absolute; a file known from before that lies in a root and is not found is gone."""
+
+
+def printable(path: str) -> str:
+    """``path`` with bytes that are no UTF-8 written as \\xNN, so that it can be printed and stored."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def discover(places: Iterable[str | Path]) -> Findings:
+    """Walk ``places``. In folders only the suffixes of images count; a file named itself is always taken.
+
+    Links are followed; a folder that is reached twice is walked once. Order: by name, so that runs repeat.
+    """
+    files: dict[str, FoundFile] = {}
+    skipped: list[Skip] = []
+    roots: list[str] = []
+    walker = _Walker(skipped)
+    for place in places:
+        for root in _expanded(os.fspath(place)):
+            path = os.path.normpath(Path(root).absolute())
+            roots.append(path)
+            for found in walker.walk(path) if Path(path).is_dir() else _one(path, skipped):
+                files.setdefault(found.path, found)
+    return Findings(tuple(files.values()), tuple(skipped), tuple(roots))
+
+
+def _expanded(place: str) -> list[str]:
+    if os.path.lexists(place):
+        return [place]
+    if glob.has_magic(place):
+        matches = sorted(glob.glob(str(Path(place).expanduser()), recursive=True))  # noqa: PTH207 (absolute patterns too)
+        if matches:
+            return matches
+        raise InputError(f"nothing matches '{printable(place)}'; check the pattern")
+    raise InputError(f"'{printable(place)}' does not exist; give a folder, a file or a pattern")
+
+
+class _Walker:
+    def __init__(self, skipped: list[Skip]) -> None:
+        self._skipped = skipped
+        self._visited: set[tuple[int, int]] = set()
+
+    def walk(self, folder: str) -> Iterator[FoundFile]:
+        try:
+            status = Path(folder).stat()
+            if (status.st_dev, status.st_ino) in self._visited:
+                return
+            self._visited.add((status.st_dev, status.st_ino))
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            self._skipped.append(Skip(printable(folder), _reason(error)))
+            return
+        for entry in entries:
+            try:
+                is_folder = entry.is_dir()
+            except OSError as error:
+                self._skipped.append(Skip(printable(entry.path), _reason(error)))
+                continue
+            if is_folder:
+                if not entry.name.startswith("."):
+                    yield from self.walk(entry.path)
+            elif Path(entry.name).suffix.lower() in IMAGE_SUFFIXES and not entry.name.startswith("."):
+                yield from _one(entry.path, self._skipped)
+
+
+def _one(path: str, skipped: list[Skip]) -> Iterator[FoundFile]:
+    try:
+        status = Path(path).stat()
+    except OSError as error:
+        skipped.append(Skip(printable(path), _reason(error)))
+        return
+    if not stat.S_ISREG(status.st_mode):
+        skipped.append(Skip(printable(path), "no regular file"))
+    elif status.st_size == 0:
+        skipped.append(Skip(printable(path), "empty file"))
+    else:
+        yield FoundFile(path, status.st_size, status.st_mtime_ns)
+
+
+def _reason(error: OSError) -> str:
+    import errno
+
+    if error.errno == errno.ELOOP:
+        return "a link that leads back to itself"
+    if error.errno == errno.ENOENT:
+        return "a link to a file that does not exist"
+    return (error.strerror or str(error)).lower()

@@ -1,0 +1,143 @@
+"""How raster values become 8-bit colours: which bands, and which values are black and white."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.errors import ImageError, InputError
+
+_SAMPLE_SIDE = 1024
+_SAMPLE_GRID, _SAMPLE_WINDOW = 12, 64
+
+
+@dataclass(frozen=True)
+class TileOptions:
+    """How rasters are cut and shown."""
+
+    tile: int = 512
+    """Side of a tile in pixels; a raster with a side of more than two tiles is cut. 0 = never cut."""
+    overlap: int = 64
+    bands: tuple[int, ...] | None = None
+    """One band or three, counted from 1; None = red, green and blue where the file names them."""
+    stretch: tuple[float, float] = (2.0, 98.0)
+    """Percentiles that become black and white in data of more than 8 bits."""
+
+    def __post_init__(self) -> None:
+        if self.tile < 0 or 0 < self.tile < 16:
+            raise InputError(f"tile {self.tile} is too small; give at least 16 pixels, or 0 to leave scenes whole")
+        if self.overlap < 0 or (self.tile and self.overlap >= self.tile):
+            raise InputError(f"overlap {self.overlap} does not fit tiles of {self.tile}; give less than a tile")
+        if self.bands is not None and (len(self.bands) not in (1, 3) or min(self.bands) < 1):
+            raise InputError(f"bands {','.join(map(str, self.bands))}: give one or three, counted from 1, e.g. 4,3,2")
+        low, high = self.stretch
+        if not 0.0 <= low < high <= 100.0:
+            raise InputError(f"stretch {low:g},{high:g}: give two percentiles, the lower first, e.g. 2,98")
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """How values became 8-bit colours: kept with each row, so that a hit is shown as it was encoded."""
+
+    bands: tuple[int, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+
+    def dumps(self) -> str:
+        return json.dumps({"bands": self.bands, "low": self.low, "high": self.high})
+
+    @classmethod
+    def loads(cls, text: str) -> Rendering:
+        value = json.loads(text)
+        return cls(tuple(value["bands"]), tuple(value["low"]), tuple(value["high"]))
+
+
+def choose_rendering(source: Any, options: TileOptions, label: str) -> Rendering:
+    """Choose bands, and estimate the percentiles of values of more than 8 bits without reading the whole raster."""
+    bands = _bands(source, options, label)
+    if source.dtypes[bands[0] - 1] == "uint8":
+        bits = source.tags(bands[0], ns="IMAGE_STRUCTURE").get("NBITS", "8")
+        white = 2.0 ** int(bits) - 1 if bits.isdigit() else 255.0
+        return Rendering(bands) if white >= 255 else Rendering(bands, (0.0,) * len(bands), (white,) * len(bands))
+    sample = _sample(source, bands)
+    limits = [_limits(band, options.stretch) for band in sample]
+    return Rendering(bands, tuple(low for low, _ in limits), tuple(high for _, high in limits))
+
+
+def _bands(source: Any, options: TileOptions, label: str) -> tuple[int, ...]:
+    if options.bands is not None:
+        if max(options.bands) > source.count:
+            raise ImageError(
+                f"'{label}' has {source.count} band{'s' * (source.count > 1)}, not {max(options.bands)}; "
+                "choose others with --bands"
+            )
+        return options.bands
+    names = [colour.name for colour in source.colorinterp]
+    if all(name in names for name in ("red", "green", "blue")):
+        return tuple(names.index(name) + 1 for name in ("red", "green", "blue"))
+    if source.count <= 2:
+        return (1,)
+    if source.count == 3:
+        return (1, 2, 3)
+    raise ImageError(f"'{label}' has {source.count} bands; choose three with --bands 4,3,2")
+
+
+def _sample(source: Any, bands: tuple[int, ...]) -> list[NDArray[np.float64]]:
+    """Valid values of each band: from an overview if there is one, else from windows spread over the raster."""
+    small = max(source.width, source.height) <= _SAMPLE_SIDE
+    if not small and not source.overviews(bands[0]):
+        parts = [_valid_values(source, bands, window) for window in _spread(source)]
+        joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        if min(len(band) for band in joined) >= _SAMPLE_WINDOW**2:
+            return joined
+    return _valid_values(source, bands, None)
+
+
+def _spread(source: Any) -> list[Any]:
+    from rasterio.windows import Window as RasterWindow
+
+    width, height = min(_SAMPLE_WINDOW, source.width), min(_SAMPLE_WINDOW, source.height)
+    xs = np.unique(np.linspace(0, source.width - width, _SAMPLE_GRID, dtype=int))
+    ys = np.unique(np.linspace(0, source.height - height, _SAMPLE_GRID, dtype=int))
+    return [RasterWindow(int(x), int(y), width, height) for y in ys for x in xs]
+
+
+def _valid_values(source: Any, bands: tuple[int, ...], window: Any) -> list[NDArray[np.float64]]:
+    shape = (min(source.height, _SAMPLE_SIDE), min(source.width, _SAMPLE_SIDE))
+    if window is not None:
+        shape = (window.height, window.width)
+    values = source.read(bands, window=window, out_shape=(len(bands), *shape))
+    values = (np.abs(values) if np.iscomplexobj(values) else values).astype(np.float64)
+    valid = source.dataset_mask(window=window, out_shape=shape) > 0
+    # Unwritten blocks read as 0 in every band; as part of the sample they would darken the stretch.
+    valid &= np.isfinite(values).all(axis=0) & (values != 0).any(axis=0)
+    return [band[valid] for band in values]
+
+
+def _limits(values: NDArray[np.float64], stretch: tuple[float, float]) -> tuple[float, float]:
+    if values.size == 0:
+        return 0.0, 1.0
+    low, high = (float(value) for value in np.percentile(values, stretch))
+    return (low, high) if high > low else (low - 0.5, low + 0.5)
+
+
+def to_bytes(values: NDArray[Any], rendering: Rendering) -> NDArray[np.uint8]:
+    if not rendering.low:
+        return values.astype(np.uint8, copy=False)
+    low = np.array(rendering.low, np.float32)[:, None, None]
+    high = np.array(rendering.high, np.float32)[:, None, None]
+    scaled = (values.astype(np.float32) - low) * (255.0 / (high - low))
+    finite = np.nan_to_num(scaled, nan=0.0, posinf=255.0, neginf=0.0)
+    return np.asarray(np.rint(finite.clip(0, 255)), dtype=np.uint8)
+
+
+def is_flat(values: NDArray[Any], valid: NDArray[np.bool_]) -> bool:
+    """Whether all valid pixels are alike: unwritten blocks, or a fill value that the file does not declare."""
+    if valid.all():
+        return bool((values == values[:, :1, :1]).all())
+    inside = values[:, valid]
+    return bool((inside == inside[:, :1]).all())

@@ -1,0 +1,196 @@
+"""Rasters of any size, read by windows, each with its place on earth."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.data.acquired import acquired_at
+from evidex.data.discover import printable
+from evidex.data.footprints import Footprint, Window, footprint_of
+from evidex.data.rendering import Rendering, TileOptions, choose_rendering, is_flat, to_bytes
+from evidex.errors import ImageError, ImageTooLargeError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+# Only formats with pixels of their own: a text file named .tif must not make GDAL read other files or addresses.
+_DRIVERS = ["GTiff", "JP2OpenJPEG"]
+_BLOCK_CACHE = 128 << 20
+_LARGEST_BLOCK = 512 << 20
+_MOST_TILES = 1_000_000
+_LEAST_VALID = 0.05
+
+
+def tile_windows(width: int, height: int, tile: int, overlap: int) -> list[Window]:
+    """Cover a raster row by row with tiles that overlap by at least ``overlap``.
+
+    The last tile of a row or column ends at the edge, so every tile of a large raster has its full size.
+    """
+    xs, ys = _starts(width, tile, overlap), _starts(height, tile, overlap)
+    return [Window(x, y, min(tile, width), min(tile, height)) for y in ys for x in xs]
+
+
+@dataclass(frozen=True)
+class Raster:
+    """An open raster; made by `open_raster`."""
+
+    source: Any
+    label: str
+    options: TileOptions
+    rendering: Rendering
+    crs: str | None
+    acquired: datetime | None
+    _transform: Any = field(repr=False)
+    _crs: Any = field(repr=False)
+
+    @property
+    def width(self) -> int:
+        return int(self.source.width)
+
+    @property
+    def height(self) -> int:
+        return int(self.source.height)
+
+    @property
+    def is_georeferenced(self) -> bool:
+        return self._crs is not None
+
+    @property
+    def is_large(self) -> bool:
+        return self.options.tile > 0 and max(self.width, self.height) > 2 * self.options.tile
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether an ordinary decoder shows it as well: 8-bit, one to four channels."""
+        return self.source.dtypes[0] == "uint8" and self.source.count <= 4 and self.options.bands is None
+
+    @property
+    def whole(self) -> Window:
+        return Window(0, 0, self.width, self.height)
+
+    def windows(self) -> list[Window]:
+        count_x, count_y = (len(_starts(side, self.options.tile, self.options.overlap)) for side in self.source.shape)
+        if count_x * count_y > _MOST_TILES:
+            raise ImageTooLargeError(
+                f"'{self.label}' would give {count_x * count_y} tiles of {self.options.tile}; choose a larger --tile"
+            )
+        return tile_windows(self.width, self.height, self.options.tile, self.options.overlap)
+
+    def footprint(self, window: Window) -> Footprint | None:
+        return footprint_of(self._crs, self._transform, window)
+
+    def render(self, window: Window, *, longest: int | None = None) -> Image | None:
+        """The window in 8-bit RGB, at most ``longest`` pixels a side; None if there is nothing to see in it."""
+        from PIL import Image as PillowImage
+        from rasterio.windows import Window as RasterWindow
+
+        place = RasterWindow(window.x, window.y, window.width, window.height)
+        scale = 1.0 if longest is None else min(1.0, longest / max(window.width, window.height))
+        shape = (max(1, round(window.height * scale)), max(1, round(window.width * scale)))
+        bands = self.rendering.bands
+        with _gdal_errors(self.label):
+            values = self.source.read(bands, window=place, out_shape=(len(bands), *shape))
+            valid = self.source.dataset_mask(window=place, out_shape=shape) > 0
+            palette = self._palette()
+        if np.iscomplexobj(values):
+            values = np.abs(values)
+        if values.dtype.kind == "f":
+            valid &= np.isfinite(values).all(axis=0)
+        if valid.mean() < _LEAST_VALID or is_flat(values, valid):
+            return None
+        pixels = palette[values[0]] if palette is not None else to_bytes(values, self.rendering).transpose(1, 2, 0)
+        if pixels.shape[2] == 1:
+            pixels = np.repeat(pixels, 3, axis=2)
+        return PillowImage.fromarray(np.where(valid[..., None], pixels, np.uint8(0)), "RGB")
+
+    def _palette(self) -> NDArray[np.uint8] | None:
+        if len(self.rendering.bands) != 1 or self.source.dtypes[0] != "uint8":
+            return None
+        try:
+            colours = self.source.colormap(self.rendering.bands[0])
+        except ValueError:
+            return None
+        table = np.zeros((256, 3), np.uint8)
+        for value, colour in colours.items():
+            if 0 <= value < 256:
+                table[value] = colour[:3]
+        return table
+
+
+@contextmanager
+def open_raster(path: str | Path, options: TileOptions, rendering: Rendering | None = None) -> Iterator[Raster]:
+    """Open ``path`` for reading by windows; never more than a few blocks are in memory.
+
+    ``rendering`` shows it as before; without one bands are chosen and percentiles estimated.
+    """
+    import rasterio
+
+    label = printable(str(path))
+    with warnings.catch_warnings(), rasterio.Env(GDAL_CACHEMAX=_BLOCK_CACHE, GDAL_PAM_ENABLED="NO"):
+        warnings.simplefilter("ignore")
+        with _gdal_errors(label):
+            source = rasterio.open(path, driver=_DRIVERS)
+        with source:
+            _check_blocks(source, label)
+            with _gdal_errors(label):
+                chosen = rendering or choose_rendering(source, options, label)
+                crs, transform = _placement(source)
+                tags = {**source.tags(), **source.tags(ns="IMAGERY")}
+            yield Raster(source, label, options, chosen, _crs_name(crs), acquired_at(tags), transform, crs)
+
+
+@contextmanager
+def _gdal_errors(label: str) -> Iterator[None]:
+    from rasterio._err import CPLE_BaseError
+    from rasterio.errors import RasterioError
+
+    try:
+        yield
+    except (CPLE_BaseError, RasterioError, MemoryError, OSError) as error:
+        reason = str(error.__cause__ or error).replace("\n", " ")
+        raise ImageError(f"'{label}' cannot be read ({printable(reason)}); replace or remove the file") from None
+
+
+def _check_blocks(source: Any, label: str) -> None:
+    height, width = source.block_shapes[0]
+    channels = source.count if source.interleaving is not None and source.interleaving.name == "pixel" else 1
+    if height * width * channels * np.dtype(source.dtypes[0]).itemsize > _LARGEST_BLOCK:
+        raise ImageTooLargeError(
+            f"'{label}' is stored in blocks of {width}×{height} pixels, too large to read by windows; "
+            "rewrite it with 'gdal_translate -co TILED=YES'"
+        )
+
+
+def _placement(source: Any) -> tuple[Any, Any]:
+    """CRS and transform, from ground control points where there is no transform; (None, …) if it lies nowhere."""
+    if source.crs is not None and not source.transform.is_identity:
+        return source.crs, source.transform
+    points, crs = source.gcps
+    if crs is not None and len(points) >= 3:
+        from rasterio.transform import from_gcps
+
+        return crs, from_gcps(points)
+    return None, source.transform
+
+
+def _crs_name(crs: Any) -> str | None:
+    if crs is None:
+        return None
+    code = crs.to_epsg()
+    return f"EPSG:{code}" if code is not None else str(crs.to_wkt())
+
+
+def _starts(side: int, tile: int, overlap: int) -> list[int]:
+    if side <= tile:
+        return [0]
+    last = side - tile
+    return [*range(0, last, tile - overlap), last]
