@@ -116,7 +116,10 @@ def test_density_needs_spread(values: list[float]) -> None:
 def test_histograms_report_the_separation() -> None:
     panel = UncertaintyPanel("Images", np.array([0.1, 0.2, 0.3]), np.array([0.25, 0.4, 0.5]))
     figure = uncertainty_histograms([panel])
-    assert [text.get_text() for text in figure.axes[0].texts] == ["AUROC 0.89"]
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert legend.get_title().get_text() == "AUROC 0.89"
+    assert [text.get_text() for text in legend.get_texts()] == ["clean (3)", "degraded (3)"]
 
 
 def test_histograms_survive_degenerate_groups() -> None:

@@ -14,6 +14,7 @@ from scipy.stats import entropy
 from evidex.errors import InputError
 from evidex.evaluation import uncertainty_scores
 from evidex.evaluation.scores import SCORE_NAMES
+from evidex.evidence import uncertainty
 
 
 def exact_evidence(similarity: NDArray[Any], temperature: float) -> list[Decimal]:
@@ -54,6 +55,13 @@ def test_evidential_scores_equal_their_definitions(temperature: float, gallery: 
         assert got.vacuity[i] == pytest.approx(vacuity, rel=1e-12)
         assert got.belief[i] == pytest.approx(doubt, rel=1e-12, abs=1e-300)
         assert got.dissonance[i] == pytest.approx(naive_dissonance(row, temperature), rel=1e-11, abs=1e-300)
+
+
+@pytest.mark.parametrize("temperature", [0.01, 0.1, 1.0])
+def test_vacuity_is_the_uncertainty_of_the_model(temperature: float) -> None:
+    similarity = torch.rand(6, 50, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 2 - 1
+    expected = uncertainty(similarity, temperature).numpy()
+    np.testing.assert_allclose(uncertainty_scores(similarity, temperature).vacuity, expected, rtol=1e-12)
 
 
 def test_similarity_scores_equal_scipy_and_sorting() -> None:

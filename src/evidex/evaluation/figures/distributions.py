@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evidex.errors import InputError
-from evidex.evaluation.figures.style import CLEAN, DEGRADED, MUTED, new_figure, styled
+from evidex.evaluation.figures.style import CLEAN, DEGRADED, new_figure, styled
 from evidex.evaluation.selective import auroc
 
 if TYPE_CHECKING:
@@ -47,11 +48,10 @@ def uncertainty_histograms(panels: Sequence[UncertaintyPanel], xlabel: str = "un
                 axes.plot(grid, gaussian_kde(values, grid), color=colour, label=f"{name} ({len(values):,})")
         axes.set(title=panel.title, xlabel=xlabel, ylabel="density")
         axes.grid(False, axis="x")
+        separation = auroc(panel.degraded, panel.clean)
         if axes.lines:
-            axes.legend(loc="upper left")
-        if len(panel.clean) and len(panel.degraded):
-            text = f"AUROC {auroc(panel.degraded, panel.clean):.2f}"
-            axes.text(0.98, 0.95, text, transform=axes.transAxes, ha="right", va="top", color=MUTED)
+            title = "" if math.isnan(separation) else f"AUROC {separation:.2f}"
+            axes.legend(title=title, loc="best", alignment="left", title_fontsize=8.5)
         axes.margins(y=0.25)
         axes.locator_params(axis="x", nbins=6)
     for axes in places[len(panels) :]:

@@ -1,0 +1,58 @@
+"""evidex evaluate: how well a model retrieves on a split, and what its uncertainty is worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    dataset: Annotated[Path, typer.Option(help="Dataset folder, or its captions file.")],
+    model: Annotated[str, typer.Option(help="Model file, run folder or name.")] = "compact",
+    split: Annotated[str, typer.Option(help="Which split; choose everything on val, use test once.")] = "val",
+    noisy: Annotated[bool, typer.Option("--noisy", help="Degrade half of the images and their captions.")] = False,
+    noisy_seed: Annotated[int, typer.Option(min=0, help="Which half, and how; same seed, same split.")] = 0,
+    defer: Annotated[
+        list[float] | None,
+        typer.Option(min=0.0, max=1.0, help="Refine this share of the most uncertain queries; may be repeated."),
+    ] = None,
+    absent: Annotated[
+        bool, typer.Option(help="Measure whether missing answers are noticed (scene class removed, foreign queries).")
+    ] = True,
+    batch_size: Annotated[int, typer.Option(min=1, help="Items encoded at once.")] = 64,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda; the accelerator if there is one.")] = None,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
+    figures: Annotated[Path | None, typer.Option(help="Draw curves and example answers into this folder.")] = None,
+) -> None:
+    """Measure recall in both directions, and each uncertainty score beside its baselines."""
+    from evidex.cli.console import output_console, progress_bar
+    from evidex.data.datasets import load_dataset
+    from evidex.encoders.model import load_model
+    from evidex.evaluation.protocol import evaluate
+    from evidex.evaluation.table import print_evaluation
+    from evidex.files import write_json_atomic
+
+    data = load_dataset(dataset, split)
+    encoder = load_model(model, device=device)
+    with progress_bar("Evaluating") as progress:
+        found = evaluate(
+            encoder,
+            data,
+            noisy_seed=noisy_seed if noisy else None,
+            ratios=tuple(defer or ()),
+            absent=absent,
+            batch_size=batch_size,
+            progress=progress,
+        )
+    print_evaluation(found, output_console())
+    if json_path is not None:
+        write_json_atomic(json_path, {"model": model, **found.to_json()})
+        typer.echo(f"all figures: {json_path}", err=True)
+    if figures is not None:
+        from evidex.evaluation.noisy import NoisySplit
+        from evidex.evaluation.pictures import write_figures
+
+        paths = write_figures(found, NoisySplit(data, noisy_seed) if noisy else data, figures)
+        typer.echo(f"{len(paths)} pictures: {figures}", err=True)

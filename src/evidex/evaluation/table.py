@@ -1,0 +1,95 @@
+"""An evaluation as tables for a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from evidex.evaluation.recall import Recall
+from evidex.evaluation.result import Direction, Evaluation, ScoreQuality
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+SCORE_TITLES = {
+    "vacuity": "vacuity K/S",
+    "max_similarity": "max similarity",
+    "margin": "margin",
+    "entropy": "softmax entropy",
+    "belief": "belief 1 − α/S",
+    "dissonance": "dissonance",
+}
+_COLUMNS: tuple[tuple[str, Callable[[ScoreQuality], float | None], bool], ...] = (
+    ("wrong@1", lambda quality: quality.error_auroc[1], True),
+    ("wrong@10", lambda quality: quality.error_auroc[10], True),
+    ("degraded", lambda quality: quality.degraded_auroc, True),
+    ("class gone", lambda quality: quality.removed_class_auroc, True),
+    ("foreign", lambda quality: quality.foreign_auroc, True),
+    ("AURC@1", lambda quality: quality.aurc[1], False),
+    ("AURC@10", lambda quality: quality.aurc[10], False),
+)
+
+
+def print_evaluation(evaluation: Evaluation, console: Console) -> None:
+    """Print recall, then what each uncertainty score is worth in each direction."""
+    console.print(recall_table(evaluation))
+    console.print(uncertainty_table(evaluation.i2t, "Image queries: AUROC of each score, and area under risk-coverage"))
+    console.print(uncertainty_table(evaluation.t2i, "Text queries: AUROC of each score, and area under risk-coverage"))
+
+
+def recall_table(evaluation: Evaluation) -> Table:
+    """Recall in per cent, a row for the split, one for it without degradation and one a deferral ratio."""
+    subject = evaluation.subject
+    title = f"Recall, {subject.dataset} {subject.split}: {evaluation.images:,} images, {evaluation.captions:,} captions"
+    table = _table(title)
+    table.add_column("")
+    for arrow in ("i→t", "t→i"):
+        for k in evaluation.recall.i2t:
+            table.add_column(f"{arrow}\nR@{k}", justify="right")
+    table.add_column("\nRSUM", justify="right", style="bold")
+    if evaluation.clean_recall is not None:
+        _add_recall(table, "clean", evaluation.clean_recall)
+        _add_recall(table, f"noisy, seed {subject.noisy_seed}", evaluation.recall)
+    else:
+        _add_recall(table, "clean", evaluation.recall)
+    for step in evaluation.deferral:
+        _add_recall(table, f"refined, ρ = {step.ratio:g}", step.recall)
+    return table
+
+
+def uncertainty_table(direction: Direction, title: str) -> Table:
+    """A row a score, a column a task; the best of each column is bold, what was not measured has no column."""
+    table = _table(title)
+    table.add_column("score")
+    shown = [
+        column for column in _COLUMNS if any(column[1](quality) is not None for quality in direction.quality.values())
+    ]
+    best: dict[str, str] = {}
+    for name, value, higher in shown:
+        table.add_column(name, justify="right")
+        numbers = (value(quality) for quality in direction.quality.values())
+        defined = [number for number in numbers if number is not None and not math.isnan(number)]
+        best[name] = _text(max(defined) if higher else min(defined)) if defined else ""
+    for score, quality in direction.quality.items():
+        cells = [_text(value(quality)) for _, value, _ in shown]
+        marked = [f"[bold]{cell}[/bold]" if cell == best[shown[i][0]] else cell for i, cell in enumerate(cells)]
+        table.add_row(SCORE_TITLES.get(score, score), *marked)
+    return table
+
+
+def _add_recall(table: Table, name: str, recall: Recall) -> None:
+    values = [*recall.i2t.values(), *recall.t2i.values(), recall.rsum]
+    table.add_row(name, *(f"{value:.2f}" for value in values))
+
+
+def _table(title: str) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    return Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+
+
+def _text(value: float | None) -> str:
+    return f"{value:.3f}" if value is not None and not math.isnan(value) else "–"
