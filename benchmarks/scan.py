@@ -3,8 +3,9 @@
     python benchmarks/scan.py --rows 1000000 --dim 512
 
 The gallery is rendered: clusters around a common mean, as encoders make them; queries are noisy copies of rows. All
-timings come from one run, the contestants taking turns, so that whatever else the machine does falls on all of them; the
-table shows medians and the targets compare medians. The peers return the best rows only, the scan also the evidence.
+timings come from one run, the contestants taking turns, so that whatever else the machine does falls on all of them;
+the table shows medians and the targets compare medians. The peers return the best rows only, the scan also the
+evidence.
 """
 
 from __future__ import annotations
@@ -167,16 +168,19 @@ def _targets(
     small = scan(queries, coded, exact=gallery, **common)
     recall = np.mean([np.isin(a, b).mean() for a, b in zip(full.ids, small.ids, strict=True)])
     drift = np.abs(full.log_sum_exp - small.log_sum_exp).max()
+    one = seconds["evidex float32, 1 query"]
+    many = seconds["evidex float32, 64 queries"]
+    faster_one, faster_many = one / seconds["evidex int8, 1 query"], many / seconds["evidex int8, 64 queries"]
     targets = [
-        Target("float32, 1 query: time / reading once", seconds["evidex float32, 1 query"] / seconds["read once"], 1.3, False),
-        Target("int8, 1 query: times faster than float32", seconds["evidex float32, 1 query"] / seconds["evidex int8, 1 query"], 2, True),
-        Target("int8, 64 queries: times faster than float32", seconds["evidex float32, 64 queries"] / seconds["evidex int8, 64 queries"], 2, True),
+        Target("float32, 1 query: time / reading once", one / seconds["read once"], 1.3, False),
+        Target("int8, 1 query: times faster than float32", faster_one, 2, True),
+        Target("int8, 64 queries: times faster than float32", faster_many, 2, True),
         Target("int8, 64 queries: recall of the top 10", float(recall), 0.999, True),
         Target("int8, 64 queries: largest error of log evidence", float(drift), 1e-3, False),
         Target("float32: peak memory / array", _peak_in_a_new_process(gallery, options.threads), 1.1, False),
-    ]  # fmt: skip
+    ]
     if "faiss flat, 64 queries" in seconds:
-        ratio = seconds["faiss flat, 64 queries"] / seconds["evidex float32, 64 queries"]
+        ratio = seconds["faiss flat, 64 queries"] / many
         targets.insert(1, Target("float32, 64 queries: times faster than faiss flat", ratio, 2, True))
     return targets
 
@@ -198,7 +202,7 @@ def _peak_over_array(path: Path, threads: int) -> float:
     before = _peak_memory()
     for asked in (queries[:1], queries):
         scan(asked, gallery, temperature=0.1, top=_TOP, threads=threads)
-    return (_peak_memory() - before) / gallery.nbytes
+    return (_peak_memory() - before) / int(gallery.nbytes)
 
 
 def _peak_memory() -> int:

@@ -35,13 +35,12 @@ def fast(function: _Function) -> _Function:
 
 
 def widen(value: Any) -> Any:
-    raise TypeError("only for compiled code")
+    """One gallery element as float32, in compiled code only: the overload below gives each element type its own."""
+    raise TypeError(f"widen({value!r}) outside compiled code")
 
 
-@overload(widen, inline="always")
+@overload(widen, inline="always")  # type: ignore[untyped-decorator]
 def _widen_for(value: Any) -> Any:
-    """One gallery element as float32."""
-
     def from_bfloat16(value: Any) -> Any:
         return np.uint32(np.uint32(value) << np.uint32(16)).view(np.float32)
 

@@ -1,13 +1,13 @@
 """Compiled loops of the scan: one pass that keeps the best rows and sums the evidence.
 
-Each kernel works on one block of rows of one shard, in tiles whose scores stay in the cache. It returns the smallest id of
-a row whose score is not finite (-1: none) and the largest squared row norm (0 unless ``certify``), from which the caller
-bounds the rounding of float32. Kernels release the interpreter lock and touch no global state.
+Each kernel works on one block of rows of one shard, in tiles whose scores stay in the cache. It returns the smallest
+id of a row whose score is not finite (-1: none) and the largest squared row norm (0 unless ``certify``), from which
+the caller bounds the rounding of float32. Kernels release the interpreter lock and touch no global state.
 
-Common arguments: ``vectors`` (n, d) in float32, bfloat16 bits (uint16) or int8; ``scales`` (n,) or empty; ``shift`` is
-added to the scores; ``rows`` the selected rows if ``gather``, then ``first`` and ``stop`` index it, otherwise the rows;
-``base`` the id of row 0; ``heap_*`` the best rows so far, changed in place; ``peaks`` and ``sums`` receive, for the block,
-the largest score and Σ exp((s - peak)/τ).
+Common arguments: ``vectors`` (n, d) in float32, bfloat16 bits (uint16) or int8; ``scales`` (n,) or empty; ``shift``
+is added to the scores; ``rows`` the selected rows if ``gather``, then ``first`` and ``stop`` index it, otherwise the
+rows; ``base`` the id of row 0; ``heap_*`` the best rows so far, changed in place; ``peaks`` and ``sums`` receive, for
+the block, the largest score and Σ exp((s - peak)/τ).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def scan_one(
         if zero != 0:  # NaN, from any score that is not finite
             for i in range(length):
                 if not math.isfinite(scores[i]):
-                    return base + (rows[start + i] if gather else start + i), longest
+                    return base + (rows[start + i] if gather else start + i), float(longest)
         if size < heap_scores.shape[1] or peak >= heap_scores[0, 0]:
             for i in range(length):
                 if size < heap_scores.shape[1] or scores[i] >= heap_scores[0, 0]:
@@ -74,7 +74,7 @@ def scan_one(
             total += exp((scores[i] - peak) * inverse)
         add_tile(peaks, sums, 0, peak, total, inverse_temperature)
     sizes[0] = size
-    return -1, longest
+    return -1, float(longest)
 
 
 @fast
@@ -118,10 +118,10 @@ def _absorb(
 @fast
 def scan_batch(
     packed: Array, vectors: Array, scales: Array, shift: Array, rows: Array, gather: bool, first: int, stop: int,
-    base: int, inverse_temperature: float, certify: bool, heap_scores: Array, heap_rows: Array, sizes: Array,
-    peaks: Array, sums: Array, direct: bool,
+    base: int, inverse_temperature: float, certify: bool, direct: bool, heap_scores: Array, heap_rows: Array,
+    sizes: Array, peaks: Array, sums: Array,
 ) -> tuple[int, float]:  # fmt: skip
-    """Many queries, multiplied in float32; ``packed`` is (groups, d, lanes). ``direct``: float32 rows, used in place."""
+    """Many queries, multiplied in float32; ``packed`` is (groups, d, lanes). ``direct``: float32 rows in place."""
     groups, dim, lanes = packed.shape
     scores = np.empty((TILE + tiles.PADDING, lanes), np.float32)
     tile_peaks, tile_sums = np.empty(lanes, np.float32), np.empty(lanes, np.float32)
@@ -163,8 +163,8 @@ def scan_batch(
                 heap_scores, heap_rows, sizes, peaks, sums, tile_peaks, tile_sums,
             )  # fmt: skip
             if fault >= 0:
-                return fault, longest
-    return -1, longest
+                return fault, float(longest)
+    return -1, float(longest)
 
 
 @fast

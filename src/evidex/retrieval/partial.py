@@ -103,7 +103,8 @@ def uncertainty_of(mean_log_evidence: Scores | float) -> Scores:
 def expected_belief(best: Scores | float, log_sum_exp: Scores | float, count: int, temperature: float) -> Scores:
     """α_max / S with α = exp(s/τ) + 1 and S = Σ α."""
     log_alpha = np.logaddexp(np.asarray(best, dtype=np.float64) / temperature, 0.0)
-    return np.asarray(np.exp(log_alpha - np.logaddexp(log_sum_exp, np.log(count))))
+    # At most 1 even if the rounding of the two logarithms differs.
+    return np.asarray(np.exp(np.minimum(log_alpha - np.logaddexp(log_sum_exp, np.log(count)), 0.0)))
 
 
 def empty(temperature: float) -> Partial:
@@ -112,7 +113,7 @@ def empty(temperature: float) -> Partial:
 
 
 def merge(a: Partial, b: Partial, top: int) -> Partial:
-    """Join the results of two disjoint sets of rows; exact if each of them kept at least ``top`` rows (or all it has)."""
+    """Join the results of two disjoint sets of rows; exact if each kept at least ``top`` rows (or all)."""
     _check_same_temperature(a.temperature, b.temperature)
     ids, scores = best_rows(np.concatenate([a.ids, b.ids]), np.concatenate([a.scores, b.scores]), top)
     log_sum_exp = float(np.logaddexp(a.log_sum_exp, b.log_sum_exp))

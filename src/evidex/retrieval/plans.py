@@ -35,7 +35,8 @@ def plan(queries: Floats, shards: list[Shard], inverse_temperature: float) -> Ru
                 codes.packed, codes.scales, codes.bias, shard.values, shard.scales, shift, *where, *outputs
             )
         direct = shard.is_float32 and not block.gather
-        return kernels.scan_batch(packed, shard.values, shard.scales, shift, *where, shard.is_float32, *outputs, direct)
+        exactly = shard.is_float32
+        return kernels.scan_batch(packed, shard.values, shard.scales, shift, *where, exactly, direct, *outputs)
 
     return run
 

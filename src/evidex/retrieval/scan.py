@@ -1,9 +1,10 @@
 """One pass over the gallery: the exact best rows *and* log Σ exp(s/τ) over all rows, for one query or many.
 
 The pass itself works in float32 (or in int8) and keeps a few more rows than asked for. These are then scored again in
-float64 against the best vectors there are, so ids and scores do not depend on block size, threads or the kernel used. For
-float32 galleries a bound on the rounding proves that no other row can belong to the head; where rows lie too close for
-the proof (many duplicates, say), the query is scanned once more in float64. The result is then exact, ties by smaller id.
+float64 against the best vectors there are, so ids and scores do not depend on block size, threads or the kernel used.
+For float32 galleries a bound on the rounding proves that no other row can belong to the head; where rows lie too
+close for the proof (many duplicates, say), the query is scanned once more in float64. The result is then exact, ties
+by smaller id.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from evidex.errors import InputError
 from evidex.retrieval.partial import Ids, ScanResult, Scores, best_rows
 from evidex.retrieval.quantize import Floats
 from evidex.retrieval.shards import Block, Shard, Vectors, as_shards, cut_into_blocks, score_rows, selected_rows
-
 
 _T = TypeVar("_T")
 
@@ -90,7 +90,7 @@ class _Sweep:
     """What one pass in low precision finds."""
 
     head_rows: Ids
-    head_scores: Floats
+    head_scores: Scores
     log_sum_exp: Scores
     longest: float
     """The largest norm of a row."""
@@ -122,7 +122,7 @@ def _sweep(work: _Work) -> _Sweep:
     rows = np.concatenate([heap_rows for _, heap_rows in heaps], axis=1)
     scores = np.concatenate([heap_scores for heap_scores, _ in heaps], axis=1)
     # Free places hold -inf and sort last.
-    head_rows, head_scores = best_rows(rows, scores, work.capacity)
+    head_rows, head_scores = best_rows(rows, scores.astype(np.float64), work.capacity)
     # The sums are joined in the order of the blocks, whichever thread finished first.
     peak = peaks.max(axis=0)
     total = (sums * np.exp((peaks - peak) * work.inverse_temperature)).sum(axis=0)
@@ -200,8 +200,8 @@ def _checked_queries(queries: Floats, temperature: float, top: int) -> Floats:
     if not np.isfinite(queries).all():
         row = int(np.flatnonzero(~np.isfinite(queries).all(axis=1))[0])
         raise InputError(f"query {row} is not finite; encode it again")
-    if not (np.isfinite(temperature) and temperature > 0):
-        raise InputError(f"temperature is {temperature:g}; give a positive number")
+    if not 1e-6 <= temperature <= 1e6:
+        raise InputError(f"temperature is {temperature:g}; give a number from 1e-6 to 1e6")
     if top < 1:
         raise InputError(f"top is {top}; give at least 1")
     return np.ascontiguousarray(queries)

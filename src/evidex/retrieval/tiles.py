@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.binding
-from llvmlite import ir
+from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-_FEATURES = llvmlite.binding.get_host_cpu_features()
+_FEATURES = binding.get_host_cpu_features()
 _WIDE_REGISTERS = bool(_FEATURES.get("avx512f"))
 
 HAS_INT8_DOT = _WIDE_REGISTERS and bool(_FEATURES.get("avx512vnni"))
@@ -56,9 +55,9 @@ def _multiply_add_int8(builder: Any, vector: Any, total: Any, value: Any, querie
 def _make_tile(element: Any, vectors: int, rows: int, multiply_add: Callable[..., Any], flip: int | None) -> Any:
     """Build ``tile(queries, gallery, stride, steps, first, last, out, out_row)``; addresses and sizes are int64.
 
-    ``queries`` holds ``steps`` × ``vectors`` registers, ``gallery`` rows of ``stride`` elements of 4 bytes. Rows ``first``
-    to ``first + rows - 1`` are multiplied (those after ``last`` are replaced by ``last``) and their sums written to rows
-    ``out_row`` onwards of ``out``. ``flip`` is XORed into every gallery element.
+    ``queries`` holds ``steps`` × ``vectors`` registers, ``gallery`` rows of ``stride`` elements of 4 bytes. Rows
+    ``first`` to ``first + rows - 1`` are multiplied (those after ``last`` are replaced by ``last``) and their sums
+    written to rows ``out_row`` onwards of ``out``. ``flip`` is XORed into every gallery element.
     """
     vector = ir.VectorType(element, LANES)
     splat = ir.Constant(ir.VectorType(_i32, LANES), None)
@@ -104,7 +103,7 @@ def _make_tile(element: Any, vectors: int, rows: int, multiply_add: Callable[...
                 written.align = 4
         return _context.get_dummy_value()
 
-    @intrinsic
+    @intrinsic  # type: ignore[untyped-decorator]
     def tile(
         _typing: Any, queries: Any, gallery: Any, stride: Any, steps: Any, first: Any, last: Any, out: Any, out_row: Any
     ) -> Any:  # fmt: skip
