@@ -141,6 +141,16 @@ def test_a_hub_name_without_network_is_one_clear_line(tmp_path: Path, monkeypatc
     fails(lambda: ClipEncoder.from_pretrained("owner/clip"), "owner/clip", "HF_HUB_OFFLINE", "local model folder")
 
 
+def test_a_model_in_the_hubs_cache_needs_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    stored = tmp_path / "models--owner--clip"
+    save_tiny_clip(stored / "snapshots" / ("a" * 40))
+    (stored / "refs").mkdir()
+    (stored / "refs" / "main").write_text("a" * 40)
+    assert ClipEncoder.from_pretrained("owner/clip").dim == 24
+
+
 def test_a_wrong_path_is_one_clear_line() -> None:
     fails(lambda: ClipEncoder.from_pretrained("/no/such/folder"), "/no/such/folder", "local model folder")
     fails(lambda: ClipEncoder.from_pretrained("./models/clip"), "./models/clip", "local model folder")

@@ -48,7 +48,7 @@ def cached_features(
     directory: Path | None = None,
     progress: Progress = silent,
     precision: Precision = "float32",
-    chunk_size: int = 1024,
+    chunk_size: int = 256,
 ) -> np.ndarray:
     """Return one float32 row for each item, from the cache where it is there.
 

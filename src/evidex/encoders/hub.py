@@ -51,14 +51,12 @@ def _unreachable() -> str | None:
 
 
 def _cached(name: str, reason: str) -> Path:
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import try_to_load_from_cache
 
-    try:
-        return Path(snapshot_download(name, local_files_only=True))
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"'{name}' is no folder here and cannot be fetched from the model hub: {reason}; {_REMEDY}"
-        ) from error
+    config = try_to_load_from_cache(name, "config.json")
+    if isinstance(config, str):
+        return Path(config).parent
+    raise ModelError(f"'{name}' is no folder here and cannot be fetched from the model hub: {reason}; {_REMEDY}")
 
 
 def _fetch(name: str) -> Path:
