@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
-from evidex.retrieval import tiles
+from evidex.retrieval import kernels, tiles
 from evidex.retrieval.partial import ScanResult, merge_results
 from evidex.retrieval.quantize import from_bfloat16, quantize_int8, to_bfloat16
 from evidex.retrieval.scan import scan
@@ -120,6 +121,16 @@ def test_thousands_of_duplicates_are_ordered_by_id(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 20])
+@pytest.mark.parametrize("top", [8, 150])
+def test_better_rows_push_out_the_largest_ids_among_equals(count: int, top: int) -> None:
+    vectors = np.full((2000, 1), 0.5, np.float32)
+    vectors[[30, 700, 1500, 1998, 1999]] = 1.0
+    vectors[:4] = 0.25
+    asked = np.ones((count, 1), np.float32)
+    assert_equal(scan(asked, vectors, temperature=0.1, top=top), naive(asked, vectors, 0.1, top))
+
+
+@pytest.mark.parametrize("count", [1, 20])
 def test_rows_closer_than_float32_can_tell_are_ordered_exactly(count: int) -> None:
     rng = np.random.default_rng(6)
     asked = unit_rows(rng, count, 64)
@@ -206,12 +217,19 @@ def test_scans_may_run_at_the_same_time(gallery: Floats, queries: Floats) -> Non
 
 
 def test_kernels_compile_where_no_cache_can_be_written(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("not a directory")
+    package = Path(kernels.__file__).parents[1]
+    copy = tmp_path / "evidex"
+    shutil.copytree(package, copy, ignore=lambda _, names: [name for name in names if name == "__pycache__"])
+    # A file where each cache directory would be: unlike a permission, it also stops the superuser.
+    (copy / "retrieval" / "__pycache__").write_text("")
+    blocked = tmp_path / "blocked"
+    blocked.write_text("")
     program = (
-        "import numpy as np; from evidex.retrieval.scan import scan;"
+        "import numpy as np; from evidex.retrieval import compiled; from evidex.retrieval.scan import scan;"
+        "print(type(compiled.push._cache).__name__, compiled.__file__);"
         "print(scan(np.ones((1, 2), np.float32), np.eye(2, dtype=np.float32), temperature=1, top=1).ids.tolist())"
     )
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(blocked / "cache")}
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment |= {"PYTHONPATH": str(tmp_path), "HOME": str(blocked), "XDG_CACHE_HOME": str(blocked / "cache")}
     run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
-    assert run.stdout.strip() == "[[0]]", run.stderr
+    assert run.stdout.split("\n")[:2] == [f"NullCache {copy / 'retrieval' / 'compiled.py'}", "[[0]]"], run.stderr

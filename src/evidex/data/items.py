@@ -14,14 +14,12 @@ from evidex.data.discover import printable
 from evidex.data.footprints import Footprint, Window
 from evidex.data.images import MAX_PIXELS, decode_image
 from evidex.data.rendering import Rendering, TileOptions
-from evidex.data.tiles import Raster, open_raster
+from evidex.data.tiles import Raster, open_raster, raster_driver
 from evidex.errors import ImageError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
-_JPEG2000 = (b"\0\0\0\x0cjP  ", b"\xffO\xffQ")
 _WHOLE_SCENE = 2048
 
 
@@ -56,12 +54,7 @@ def read_items(path: str, options: ReadOptions, known: frozenset[tuple[int, int]
 
     The content decides how a file is read, not its name. Raises ImageError if it cannot be read.
     """
-    try:
-        with open(path, "rb") as stream:  # noqa: PTH123 (a path may hold bytes that are no UTF-8)
-            head = stream.read(16)
-    except OSError as error:
-        raise ImageError(f"'{printable(path)}' cannot be opened ({(error.strerror or '').lower()})") from None
-    if not head.startswith(_TIFF + _JPEG2000):
+    if raster_driver(path) is None:
         yield _plain(path, options, None)
         return
     with ExitStack() as stack:

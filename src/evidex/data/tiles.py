@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 # Only formats with pixels of their own: a text file named .tif must not make GDAL read other files or addresses.
-_DRIVERS = ["GTiff", "JP2OpenJPEG"]
+_DRIVERS = {
+    "GTiff": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
+    "JP2OpenJPEG": (b"\0\0\0\x0cjP  ", b"\xffO\xffQ"),
+}
 _BLOCK_CACHE = 128 << 20
 _LARGEST_BLOCK = 512 << 20
 _MOST_TILES = 1_000_000
@@ -126,6 +129,16 @@ class Raster:
         return table
 
 
+def raster_driver(path: str | Path) -> str | None:
+    """The GDAL driver for the content of ``path``, whatever its name; None if it is no raster format."""
+    try:
+        with open(path, "rb") as stream:  # noqa: PTH123 (a path may hold bytes that are no UTF-8)
+            head = stream.read(16)
+    except OSError as error:
+        raise ImageError(f"'{printable(str(path))}' cannot be opened: {(error.strerror or '').lower()}") from None
+    return next((driver for driver, magic in _DRIVERS.items() if head.startswith(magic)), None)
+
+
 @contextmanager
 def open_raster(path: str | Path, options: TileOptions, rendering: Rendering | None = None) -> Iterator[Raster]:
     """Open ``path`` for reading by windows; never more than a few blocks are in memory.
@@ -135,10 +148,13 @@ def open_raster(path: str | Path, options: TileOptions, rendering: Rendering | N
     import rasterio
 
     label = printable(str(path))
+    driver = raster_driver(path)
+    if driver is None:
+        raise ImageError(f"'{label}' is neither TIFF nor JPEG 2000; only those are read by windows")
     with warnings.catch_warnings(), rasterio.Env(GDAL_CACHEMAX=_BLOCK_CACHE, GDAL_PAM_ENABLED="NO"):
         warnings.simplefilter("ignore")
         with _gdal_errors(label):
-            source = rasterio.open(path, driver=_DRIVERS)
+            source = rasterio.open(path, driver=driver)
         with source:
             _check_blocks(source, label)
             with _gdal_errors(label):

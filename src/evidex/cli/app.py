@@ -1,0 +1,53 @@
+"""The command ``evidex``: one verb a file, errors as one line."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from evidex.cli import degrade, evaluate, sample, train
+from evidex.errors import EvidexError, outcome
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+# The verbs' modules are light: each imports what it works with when it is called.
+for verb in (sample, train, evaluate, degrade):
+    app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"evidex {version('evidex')}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[  # noqa: ARG001 - handled by its callback
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    """Search remote-sensing archives by text or by image, and know when not to trust the answer."""
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one line on the error stream and its exit code."""
+    try:
+        app(prog_name="evidex")
+    except EvidexError as error:
+        message = " ".join(str(error).split())
+        sys.stderr.write(f"evidex: error: {message}\n")
+        sys.exit(outcome(error).exit_code)
+
+
+if __name__ == "__main__":
+    main()

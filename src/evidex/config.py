@@ -1,0 +1,170 @@
+"""One experiment as frozen dataclasses, read from one TOML file; unknown keys fail."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+import types
+import typing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from evidex.errors import ConfigError
+
+Section = TypeVar("Section")
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Which pairs to learn from, and how they are varied."""
+
+    path: str = ""  # folder with captions.json and images or tars; relative to the working directory
+    train_split: str = "train"
+    val_split: str = "val"
+    augment: bool = True  # flips, quarter turns, small rotation and scale, colour gain and bias
+    degrade: float = 0.0  # share of training images degraded by Eqs. 21–24: a variant of its own, off in ELC
+    substitute: float = 0.0  # share of training captions varied by the lexicon; likewise
+    captions_per_image: int = 1  # captions of an image that enter one step, each as a pairing of its own
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Which two towers, and what they start from."""
+
+    kind: Literal["compact", "towers", "clip"] = "compact"
+    source: str = ""  # clip: hub name or folder; towers: folder with the weights of both towers
+    image_tower: str = "convnet"
+    text_tower: str = "words"
+    image_size: int = 224
+    dim: int = 512
+    dropout: float = 0.0
+    text_layers: int = 0  # how many layers of a pretrained text tower are kept; 0 = all
+    freeze_batch_norm: bool = False
+
+
+@dataclass(frozen=True)
+class MentorConfig:
+    """Frozen encoders whose neighbourhoods the towers shall keep; empty = none in that modality."""
+
+    image: str = ""
+    text: str = ""
+    center: bool = True  # subtract the mean feature: convolutional features share one large direction
+
+
+@dataclass(frozen=True)
+class LossConfig:
+    """ELC with a switch for each row of Tables III/IV and each choice the paper leaves open."""
+
+    objective: Literal["elc", "infonce", "vsepp", "poly"] = "elc"
+    temperature: float = 0.1  # τ between modalities; 1 = exp(⟨v,t⟩) to the letter
+    uncertainty_weighting: bool = True
+    detach_weight: bool = True  # False = the weight 1 − u carries gradient, to the letter
+    kl: bool = True
+    kl_reduction: Literal["sum", "mean"] = "mean"  # "sum" = Eq. 7 to the letter
+    b1: float = 40.0  # the KL's weight is epoch / b1
+    ucl: bool = True
+    ucl_target: Literal["vacuity", "belief"] = "vacuity"
+    ucl_start_epoch: float = 0.0
+    ucl_ramp_epochs: float = 0.0  # 0 with start 0 = UCL from the first step, to the letter
+    b2: float = 1.0
+    relation: bool = True
+    relation_temperature: float = 1.0  # τ within a modality
+    b3: float = 1.0
+    mask_equal_captions: bool = True  # False = captions equal to the positive's are negatives, to the letter
+    margin: float = 0.2  # of the triplet losses
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How the weights move."""
+
+    epochs: int = 40
+    batch_size: int = 128  # K, over all processes
+    chunk_size: int = 0  # pairs encoded at a time (feature caching); 0 = the whole batch
+    learning_rate: float = 1e-6
+    text_learning_rate: float = 0.0  # 0 = learning_rate
+    head_learning_rate: float = 0.0  # of what starts from nothing; 0 = learning_rate
+    weight_decay: float = 0.1
+    warmup_steps: int = 0
+    gradient_clip: float = 0.0  # largest gradient norm; 0 = none
+    ema_decay: float = 0.0  # 0 = none; else the averaged weights are evaluated and kept
+    bf16: bool = False
+    evaluate_every: int = 1  # epochs between evaluations on val
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Config:
+    """One experiment."""
+
+    seed: int = 0
+    output: str = "runs/experiment"
+    data: DataConfig = field(default_factory=DataConfig)
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    mentors: MentorConfig = field(default_factory=MentorConfig)
+    loss: LossConfig = field(default_factory=LossConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+
+
+def load_config(path: Path, overrides: typing.Sequence[str] = ()) -> Config:
+    """Read ``path``; ``overrides`` are ``section.key=value`` with the value as TOML writes it (bare words are strings)."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"'{path}' does not exist; give the path of a TOML configuration") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"'{path}' is not readable as TOML: {error}") from None
+    for override in overrides:
+        _apply_override(table, override)
+    return parse(Config, table, str(path))
+
+
+def to_table(config: Any) -> dict[str, Any]:
+    """Return ``config`` as plain tables, the inverse of ``parse``."""
+    return dataclasses.asdict(config)
+
+
+def parse(cls: type[Section], table: dict[str, Any], where: str) -> Section:
+    """Build ``cls`` from ``table``; every key must exist there and have its type."""
+    if not isinstance(table, dict):
+        raise ConfigError(f"{where}: expected a table, found {table!r}")
+    hints = typing.get_type_hints(cls)
+    unknown = sorted(set(table) - set(hints))
+    if unknown:
+        raise ConfigError(f"{where}: unknown key '{unknown[0]}'; known are {', '.join(sorted(hints))}")
+    return cls(**{key: _value(hints[key], value, f"{where}: {key}") for key, value in table.items()})
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    if dataclasses.is_dataclass(hint):
+        return parse(typing.cast(type, hint), value, where)
+    origin = typing.get_origin(hint)
+    if origin is Literal:
+        if value not in typing.get_args(hint):
+            raise ConfigError(f"{where} = {value!r}; choose one of {', '.join(map(repr, typing.get_args(hint)))}")
+        return value
+    if origin in (tuple, types.GenericAlias):
+        (inner, *_) = typing.get_args(hint)
+        if not isinstance(value, list):
+            raise ConfigError(f"{where} = {value!r}; expected a list")
+        return tuple(_value(inner, item, where) for item in value)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
+        raise ConfigError(f"{where} = {value!r}; expected {hint.__name__}")
+    return value
+
+
+def _apply_override(table: dict[str, Any], override: str) -> None:
+    name, separator, text = override.partition("=")
+    if not separator:
+        raise ConfigError(f"'{override}' is no override; write section.key=value")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *sections, key = name.strip().split(".")
+    for section in sections:
+        table = table.setdefault(section, {})
+    table[key] = value

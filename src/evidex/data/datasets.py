@@ -1,0 +1,151 @@
+"""A split of a dataset: records with their images, from a folder or from tars.
+
+RSICD, RSITMD, UCM-Captions and your own data are read the same way: a folder that holds one captions
+file (``captions.json`` or the authors' ``dataset_*.json``), and the images in that folder, in a folder
+inside it or in ``*.tar`` files. A captions file may also be given itself.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evidex.data.images import decode_image
+from evidex.data.records import Record, Skip, read_caption_file
+from evidex.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+@dataclass(frozen=True)
+class TarMember:
+    """Where the bytes of an image lie inside a tar."""
+
+    archive: Path
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One split. Captions are numbered through, image by image."""
+
+    name: str
+    split: str
+    records: tuple[Record, ...]
+    locations: tuple[Path | TarMember, ...]
+    skipped: tuple[Skip, ...] = ()
+    captions: list[str] = field(init=False)
+    image_of_caption: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "captions", [text for record in self.records for text in record.captions])
+        counts = [len(record.captions) for record in self.records]
+        object.__setattr__(self, "image_of_caption", np.repeat(np.arange(len(counts)), counts))
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def image_bytes(self, index: int) -> bytes:
+        location = self.locations[index]
+        if isinstance(location, Path):
+            return location.read_bytes()
+        with location.archive.open("rb") as stream:
+            stream.seek(location.offset)
+            return stream.read(location.size)
+
+    def open_image(self, index: int) -> Image:
+        return decode_image(self.image_bytes(index), name=self.records[index].filename)
+
+    def subset(self, indices: Sequence[int]) -> Dataset:
+        """Return the dataset of the records at ``indices``."""
+        return Dataset(
+            self.name,
+            self.split,
+            tuple(self.records[i] for i in indices),
+            tuple(self.locations[i] for i in indices),
+            self.skipped,
+        )
+
+
+def load_dataset(path: Path, split: str) -> Dataset:
+    """Return the split ``split`` of the dataset at ``path`` (a folder or its captions file).
+
+    Every image of the split must be there; images are decoded only when asked for.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise DataError(f"'{path}' does not exist; give a dataset folder or its captions file")
+    captions_path = _captions_path(path) if path.is_dir() else path
+    root = captions_path.parent
+    content = read_caption_file(captions_path)
+    records = tuple(record for record in content.records if record.split == split)
+    if not records:
+        splits = sorted({record.split for record in content.records})
+        raise DataError(f"'{captions_path}' has no split '{split}'; it has {', '.join(splits) or 'no images at all'}")
+    locate = _Locator(root)
+    locations = tuple(locate(record.filename) for record in records)
+    names = {record.filename for record in records}
+    skipped = tuple(skip for skip in content.skipped if skip.name in names)
+    return Dataset(content.dataset, split, records, locations, skipped)
+
+
+def _captions_path(folder: Path) -> Path:
+    plain = folder / "captions.json"
+    if plain.is_file():
+        return plain
+    found = sorted(folder.glob("*.json"))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise DataError(f"'{folder}' holds no captions.json; give a dataset folder or its captions file")
+    raise DataError(f"'{folder}' holds {len(found)} JSON files; name the captions file itself")
+
+
+class _Locator:
+    """Finds images by name: beside the captions, in a folder inside, or in a tar."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._folders = [root, *sorted(entry for entry in root.iterdir() if entry.is_dir())]
+        self._members: dict[str, TarMember] | None = None
+
+    def __call__(self, filename: str) -> Path | TarMember:
+        for folder in self._folders:
+            candidate = folder / filename
+            if candidate.is_file():
+                return candidate
+        if self._members is None:
+            self._members = _index_tars(self._root)
+        member = self._members.get(PurePosixPath(filename).name)
+        if member is None:
+            raise DataError(f"image '{filename}' is neither in a folder nor in a tar under '{self._root}'; add it")
+        return member
+
+
+def _index_tars(root: Path) -> dict[str, TarMember]:
+    members: dict[str, TarMember] = {}
+    for archive in sorted(root.glob("*.tar")):
+        length = archive.stat().st_size
+        try:
+            with tarfile.open(archive, "r:") as tar:
+                for info in tar:
+                    if not info.isfile():
+                        continue
+                    if info.offset_data + info.size > length:
+                        raise DataError(f"'{archive}' is truncated at '{info.name}'; fetch it again")
+                    name = PurePosixPath(info.name).name
+                    if name in members:
+                        raise DataError(f"image '{name}' occurs twice in the tars under '{root}'; keep one")
+                    members[name] = TarMember(archive, info.offset_data, info.size)
+        except (tarfile.TarError, EOFError) as error:
+            raise DataError(f"'{archive}' is no readable tar ({error}); fetch it again") from None
+        if length % tarfile.BLOCKSIZE:
+            raise DataError(f"'{archive}' is truncated; fetch it again")
+    return members

@@ -1,0 +1,76 @@
+"""Decode one image, whoever it comes from: RGB, upright, within limits."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evidex.errors import ImageError, ImageTooLargeError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+# A decoded image of this size takes 0.4 GB; larger scenes are read by windows, never whole.
+MAX_PIXELS = 100_000_000
+
+
+def decode_image(source: bytes | str | Path, *, max_pixels: int = MAX_PIXELS, name: str | None = None) -> Image:
+    """Return ``source`` as an RGB image with its EXIF orientation applied.
+
+    The size is checked from the header, before any pixel is decoded. ``name`` is what errors call it.
+    """
+    from PIL import Image as PillowImage
+    from PIL import ImageOps, UnidentifiedImageError
+
+    label = name or ("image" if isinstance(source, bytes) else str(source))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with PillowImage.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
+                width, height = image.size
+                if width * height > max_pixels:
+                    raise ImageTooLargeError(
+                        f"'{label}' has {width}×{height} pixels, more than {max_pixels}; raise the limit or tile the scene"
+                    )
+                image.load()
+                return to_rgb(ImageOps.exif_transpose(image))
+    except ImageError:
+        raise
+    except FileNotFoundError:
+        raise ImageError(f"'{label}' does not exist; check the path") from None
+    except UnidentifiedImageError:
+        raise ImageError(f"'{label}' is no image that can be read; give JPEG, PNG, TIFF, WebP or JPEG 2000") from None
+    except PillowImage.DecompressionBombError:
+        raise ImageTooLargeError(f"'{label}' is too large to decode; raise the limit or tile the scene") from None
+    except (OSError, ValueError, SyntaxError, EOFError, IndexError, TypeError, MemoryError, OverflowError) as error:
+        # Pillow's format plugins raise all of these on damaged files.
+        raise ImageError(f"'{label}' cannot be decoded ({error}); replace or remove the file") from None
+
+
+def to_rgb(image: Image) -> Image:
+    """Return ``image`` as 8-bit RGB; 16-bit and float values are stretched between their 2nd and 98th percentile."""
+    from PIL import Image as PillowImage
+
+    if image.mode == "RGB":
+        return image
+    if image.mode in ("I", "F", "I;16", "I;16B", "I;16L", "I;16N"):
+        values = np.nan_to_num(np.asarray(image, dtype=np.float32), posinf=0.0, neginf=0.0)
+        return PillowImage.fromarray(stretch_to_byte(values), "L").convert("RGB")
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        rgba = image.convert("RGBA")
+        background = PillowImage.new("RGBA", rgba.size, (0, 0, 0, 255))
+        return PillowImage.alpha_composite(background, rgba).convert("RGB")
+    return image.convert("RGB")
+
+
+def stretch_to_byte(values: np.ndarray, low: float = 2.0, high: float = 98.0) -> np.ndarray:
+    """Map the percentiles ``low``…``high`` of ``values`` to 0…255; a flat image becomes mid grey."""
+    floor, ceiling = np.percentile(values, (low, high))
+    if ceiling <= floor:
+        return np.full(values.shape, 128, dtype=np.uint8)
+    scaled = (values - floor) * (255.0 / (ceiling - floor))
+    return np.clip(np.rint(scaled), 0, 255).astype(np.uint8)

@@ -1,0 +1,112 @@
+"""Caption files → records. Two forms are read: our plain one and that of the datasets' authors.
+
+Plain:   {"dataset": "rsicd", "images": [{"filename", "split", "label", "captions": ["…", …]}]}
+Authors: {"images": [{"filename", "split", "sentences": [{"raw": "…"}, …]}]}
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from evidex.errors import DataError
+
+
+@dataclass(frozen=True)
+class Record:
+    """One image and its captions."""
+
+    filename: str
+    split: str
+    captions: tuple[str, ...]
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class Skip:
+    """Something that was left out, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class CaptionFile:
+    """All records of one caption file, with what had to be left out."""
+
+    dataset: str
+    records: tuple[Record, ...]
+    skipped: tuple[Skip, ...]
+
+
+def read_caption_file(path: Path) -> CaptionFile:
+    """Read ``path`` in either form.
+
+    Empty captions are dropped and counted; a record left without captions is skipped. A missing field,
+    a filename that leaves its folder or a name that occurs twice is an error.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise DataError(f"'{path}' does not exist; a dataset needs its captions file") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"'{path}' is not readable as JSON: {error}") from None
+    images = document.get("images") if isinstance(document, dict) else None
+    if not isinstance(images, list):
+        raise DataError(f"'{path}' has no list 'images'; see docs/data.md for the two forms that are read")
+
+    records: list[Record] = []
+    skipped: list[Skip] = []
+    seen: set[str] = set()
+    for index, entry in enumerate(images):
+        where = f"'{path}', images[{index}]"
+        if not isinstance(entry, dict):
+            raise DataError(f"{where} is no object; expected filename, split and captions")
+        filename = _safe_name(_text(entry, "filename", where), where)
+        if filename in seen:
+            raise DataError(f"{where}: filename '{filename}' occurs twice; names must be unique")
+        seen.add(filename)
+        captions, empty = _captions(entry, where)
+        if empty:
+            skipped.append(Skip(filename, f"{empty} empty caption{'s' if empty > 1 else ''} dropped"))
+        if not captions:
+            skipped.append(Skip(filename, "no caption left; image skipped"))
+            continue
+        label = entry.get("label")
+        if label is not None and not isinstance(label, str):
+            raise DataError(f"{where}: label {label!r} is no text; give a word or leave it out")
+        records.append(Record(filename, _text(entry, "split", where), captions, label))
+    name = document.get("dataset")
+    return CaptionFile(name if isinstance(name, str) else path.stem, tuple(records), tuple(skipped))
+
+
+def _captions(entry: dict[str, Any], where: str) -> tuple[tuple[str, ...], int]:
+    if "captions" in entry:
+        texts = entry["captions"]
+    elif "sentences" in entry:
+        sentences = entry["sentences"]
+        if not isinstance(sentences, list) or not all(isinstance(s, dict) and "raw" in s for s in sentences):
+            raise DataError(f"{where}: every one of 'sentences' needs the field 'raw'")
+        texts = [sentence["raw"] for sentence in sentences]
+    else:
+        raise DataError(f"{where} has neither 'captions' nor 'sentences'; give the image's texts in one of them")
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise DataError(f"{where}: captions must be a list of texts")
+    kept = tuple(text.strip() for text in texts if text.strip(" .\t\r\n"))
+    return kept, len(texts) - len(kept)
+
+
+def _text(entry: dict[str, Any], key: str, where: str) -> str:
+    value = entry.get(key)
+    if not isinstance(value, str) or not value:
+        raise DataError(f"{where} has no '{key}'; every image needs filename, split and captions")
+    return value
+
+
+def _safe_name(name: str, where: str) -> str:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
+        raise DataError(f"{where}: filename '{name}' leaves its folder; give a plain relative name")
+    return str(path)

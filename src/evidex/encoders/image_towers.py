@@ -1,0 +1,212 @@
+"""Image towers in plain torch: a small one of ours and ImageNet architectures whose weights can be had offline.
+
+Each maps normalised pixels (n, 3, s, s) to one vector a picture and says how its pixels are normalised.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.functional import pad, relu
+
+from evidex.errors import ModelError
+
+
+class ImageTower(nn.Module):
+    """A network with what has to be known to feed and to read it."""
+
+    out_dim: int
+    pixel_mean: tuple[float, float, float] = (127.5, 127.5, 127.5)
+    pixel_scale: tuple[float, float, float] = (127.5, 127.5, 127.5)
+    bgr: bool = False
+
+    def normalise(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Return RGB ``pixels`` (n, 3, s, s), uint8 or float in [0, 255], as this tower was trained to see them."""
+        mean, scale = (torch.tensor(v, device=pixels.device).view(3, 1, 1) for v in (self.pixel_mean, self.pixel_scale))
+        ordered = pixels.flip(1) if self.bgr else pixels
+        return ((ordered.float() - mean) / scale).contiguous(memory_format=torch.channels_last)
+
+
+class ConvNet(ImageTower):
+    """Ours: a narrow residual network for small pictures, trainable on a CPU in minutes."""
+
+    def __init__(self, widths: tuple[int, ...] = (24, 48, 96, 192)) -> None:
+        super().__init__()
+        self.out_dim = 2 * widths[-1]
+        self.stem = nn.Sequential(_conv(3, widths[0], 3, 2), nn.BatchNorm2d(widths[0]), nn.ReLU(inplace=True))
+        stages = []
+        previous = widths[0]
+        for width in widths:
+            stages += [_ResidualBlock(previous, width, stride=2), _ResidualBlock(width, width, stride=1)]
+            previous = width
+        self.stages = nn.Sequential(*stages)
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        grid = self.stages(self.stem(pixels))
+        return torch.cat([grid.mean((2, 3)), grid.amax((2, 3))], 1)  # how much, and whether at all
+
+
+class _ResidualBlock(nn.Module):
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            _conv(inputs, outputs, 3, stride),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(inplace=True),
+            _conv(outputs, outputs, 3, 1),
+            nn.BatchNorm2d(outputs),
+        )
+        self.skip = (
+            nn.Identity()
+            if stride == 1 and inputs == outputs
+            else nn.Sequential(_conv(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
+        )
+
+    def forward(self, grid: torch.Tensor) -> torch.Tensor:
+        return relu(self.body(grid) + self.skip(grid))
+
+
+class ResNet50(ImageTower):
+    """ResNet-50 as Keras trained it: stride in a block's first convolution, batch norm with eps 1e-3, BGR."""
+
+    out_dim = 2048
+    pixel_mean = (103.939, 116.779, 123.68)
+    pixel_scale = (1.0, 1.0, 1.0)
+    bgr = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
+        self.bn1 = nn.BatchNorm2d(64, eps=1e-3)
+        self.maxpool = nn.MaxPool2d(3, 2, 1)
+        inputs = 64
+        for stage, (width, depth) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3)), start=1):
+            blocks = []
+            for block in range(depth):
+                blocks.append(_Bottleneck(inputs, width, stride=2 if stage > 1 and block == 0 else 1))
+                inputs = 4 * width
+            setattr(self, f"layer{stage}", nn.Sequential(*blocks))
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        grid = self.maxpool(relu(self.bn1(self.conv1(pixels))))
+        for stage in range(1, 5):
+            grid = getattr(self, f"layer{stage}")(grid)
+        return grid.mean((2, 3))
+
+
+class _Bottleneck(nn.Module):
+    def __init__(self, inputs: int, width: int, stride: int) -> None:
+        super().__init__()
+        outputs = 4 * width
+        self.conv1, self.bn1 = nn.Conv2d(inputs, width, 1, stride, bias=False), nn.BatchNorm2d(width, eps=1e-3)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width, eps=1e-3)
+        self.conv3, self.bn3 = nn.Conv2d(width, outputs, 1, bias=False), nn.BatchNorm2d(outputs, eps=1e-3)
+        self.downsample = (
+            nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs, eps=1e-3))
+            if inputs != outputs
+            else nn.Identity()
+        )
+
+    def forward(self, grid: torch.Tensor) -> torch.Tensor:
+        inner = relu(self.bn1(self.conv1(grid)))
+        inner = relu(self.bn2(self.conv2(inner)))
+        return relu(self.bn3(self.conv3(inner)) + self.downsample(grid))
+
+
+# kernel, repeats, inputs, outputs, expansion, stride of EfficientNet's seven stages
+_LITE_STAGES = (
+    (3, 1, 32, 16, 1, 1),
+    (3, 2, 16, 24, 6, 2),
+    (5, 2, 24, 40, 6, 2),
+    (3, 3, 40, 80, 6, 2),
+    (5, 3, 80, 112, 6, 1),
+    (5, 4, 112, 192, 6, 2),
+    (3, 1, 192, 320, 6, 1),
+)
+_LITE_SCALING = {"efficientnet_lite0": (1.0, 1.0), "efficientnet_lite1": (1.0, 1.1), "efficientnet_lite2": (1.1, 1.2)}
+
+
+class EfficientNetLite(ImageTower):
+    """EfficientNet-Lite: inverted bottlenecks with ReLU6, no squeeze-and-excitation."""
+
+    out_dim = 1280
+    pixel_mean = (127.0, 127.0, 127.0)
+    pixel_scale = (128.0, 128.0, 128.0)
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        width, depth = _LITE_SCALING[name]
+        self._conv_stem = _SameConv2d(3, 32, 3, 2, bias=False)
+        self._bn0 = nn.BatchNorm2d(32, eps=1e-3)
+        blocks = []
+        for stage, (kernel, repeats, inputs, outputs, expansion, stride) in enumerate(_LITE_STAGES):
+            inputs = inputs if stage == 0 else _round_channels(inputs * width)
+            outputs = _round_channels(outputs * width)
+            edge = stage in (0, len(_LITE_STAGES) - 1)  # Lite scales neither the first nor the last stage's depth
+            for repeat in range(repeats if edge else -int(-repeats * depth // 1)):
+                first = repeat == 0
+                blocks.append(
+                    _InvertedBottleneck(inputs if first else outputs, outputs, kernel, expansion, stride if first else 1)
+                )
+        self._blocks = nn.Sequential(*blocks)
+        self._conv_head = nn.Conv2d(_round_channels(320 * width), 1280, 1, bias=False)
+        self._bn1 = nn.BatchNorm2d(1280, eps=1e-3)
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        grid = self._blocks(self._bn0(self._conv_stem(pixels)).clamp(0, 6))
+        return self._bn1(self._conv_head(grid)).clamp(0, 6).mean((2, 3))
+
+
+class _InvertedBottleneck(nn.Module):
+    def __init__(self, inputs: int, outputs: int, kernel: int, expansion: int, stride: int) -> None:
+        super().__init__()
+        inner = inputs * expansion
+        self._residual = stride == 1 and inputs == outputs
+        if expansion != 1:
+            self._expand_conv, self._bn0 = nn.Conv2d(inputs, inner, 1, bias=False), nn.BatchNorm2d(inner, eps=1e-3)
+        self._expands = expansion != 1
+        self._depthwise_conv = _SameConv2d(inner, inner, kernel, stride, groups=inner, bias=False)
+        self._bn1 = nn.BatchNorm2d(inner, eps=1e-3)
+        self._project_conv, self._bn2 = nn.Conv2d(inner, outputs, 1, bias=False), nn.BatchNorm2d(outputs, eps=1e-3)
+
+    def forward(self, grid: torch.Tensor) -> torch.Tensor:
+        inner = self._bn0(self._expand_conv(grid)).clamp(0, 6) if self._expands else grid
+        inner = self._bn1(self._depthwise_conv(inner)).clamp(0, 6)
+        inner = self._bn2(self._project_conv(inner))
+        return grid + inner if self._residual else inner
+
+
+class _SameConv2d(nn.Conv2d):
+    """TensorFlow's "same" padding: the odd pixel goes to the right and the bottom."""
+
+    def forward(self, grid: torch.Tensor) -> torch.Tensor:
+        kernel, stride = self.kernel_size[0], self.stride[0]
+        vertical, horizontal = (max((-(-n // stride) - 1) * stride + kernel - n, 0) for n in grid.shape[2:])
+        if vertical % 2 == 0 and horizontal % 2 == 0:
+            return nn.functional.conv2d(
+                grid, self.weight, self.bias, self.stride, (vertical // 2, horizontal // 2), 1, self.groups
+            )
+        sides = (horizontal // 2, horizontal - horizontal // 2, vertical // 2, vertical - vertical // 2)
+        return nn.functional.conv2d(pad(grid, sides), self.weight, self.bias, self.stride, 0, 1, self.groups)
+
+
+def _round_channels(channels: float) -> int:
+    rounded = max(8, int(channels + 4) // 8 * 8)
+    return rounded + 8 if rounded < 0.9 * channels else rounded
+
+
+def _conv(inputs: int, outputs: int, kernel: int, stride: int) -> nn.Conv2d:
+    return nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False)
+
+
+def build_image_tower(name: str, options: dict[str, Any] | None = None) -> ImageTower:
+    """Return the tower ``name``, its weights random."""
+    if name == "convnet":
+        return ConvNet(**{key: tuple(value) for key, value in (options or {}).items()})
+    if name == "resnet50":
+        return ResNet50()
+    if name in _LITE_SCALING:
+        return EfficientNetLite(name)
+    raise ModelError(f"unknown image tower '{name}'; choose convnet, resnet50, {', '.join(_LITE_SCALING)}")

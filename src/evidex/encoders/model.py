@@ -1,0 +1,180 @@
+"""A trained model: an encoder with its temperature, in one safetensors file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from evidex.data.images import decode_image, to_rgb
+from evidex.encoders.protocol import DualEncoder
+from evidex.errors import ModelError
+from evidex.files import write_atomic
+from evidex.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+FORMAT = 1
+SHIPPED = Path(__file__).parent.parent / "models" / "compact.safetensors"
+
+
+class Model:
+    """Images and texts in, unit rows out; what retrieval and evaluation need to know besides."""
+
+    def __init__(self, encoder: DualEncoder, temperature: float, *, card: dict[str, Any] | None = None) -> None:
+        self.encoder = encoder.eval()
+        self.temperature = temperature
+        self.card = card or {}  # how the model came about and what it scored
+        self._fingerprint: str | None = None
+
+    @property
+    def dim(self) -> int:
+        return self.encoder.dim
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of everything that shapes an embedding or its evidence; galleries carry it."""
+        if self._fingerprint is None:
+            self._fingerprint = _digest(self.encoder, self.temperature)
+        return self._fingerprint
+
+    def encode_images(
+        self, images: Sequence[str | Path | Image], *, batch_size: int = 64, progress: Progress = silent
+    ) -> np.ndarray:
+        """Return one unit row (float32) for each image, given as a path or as a Pillow image of any size and mode."""
+        rows = np.empty((len(images), self.dim), dtype=np.float32)
+        for start in range(0, len(images), batch_size):
+            part = images[start : start + batch_size]
+            pixels = np.stack([self.encoder.prepare_image(_open(image)) for image in part])
+            rows[start : start + len(part)] = self.encode_pixels(pixels, batch_size=batch_size)
+            progress(start + len(part), len(images))
+        return rows
+
+    def encode_texts(
+        self, texts: Sequence[str], *, batch_size: int = 256, progress: Progress = silent
+    ) -> np.ndarray:
+        """Return one unit row (float32) for each text; equal texts get equal rows."""
+        distinct = list(dict.fromkeys(texts))
+        order = sorted(range(len(distinct)), key=lambda index: len(distinct[index]))  # little padding
+        rows = np.empty((len(distinct), self.dim), dtype=np.float32)
+        with torch.inference_mode():
+            for start in range(0, len(order), batch_size):
+                part = order[start : start + batch_size]
+                tokens = self.encoder.tokenize([distinct[index] for index in part])
+                moved = {name: ids.to(self.encoder.device) for name, ids in tokens.items()}
+                rows[part] = self.encoder.text_features(moved).float().cpu().numpy()
+                progress(start + len(part), len(distinct))
+        where = {text: index for index, text in enumerate(distinct)}
+        return rows[[where[text] for text in texts]]
+
+    def encode_pixels(
+        self, pixels: np.ndarray | torch.Tensor, *, batch_size: int = 64, progress: Progress = silent
+    ) -> np.ndarray:
+        """Return unit rows for pictures that ``encoder.prepare_image`` made, (n, 3, s, s) uint8."""
+        rows = np.empty((len(pixels), self.dim), dtype=np.float32)
+        with torch.inference_mode():
+            for start in range(0, len(pixels), batch_size):
+                part = torch.as_tensor(np.array(chunk) if isinstance(chunk := pixels[start : start + batch_size], np.ndarray) else chunk)
+                rows[start : start + len(part)] = self.encoder.image_features(part.to(self.encoder.device)).float().cpu()
+                progress(start + len(part), len(pixels))
+        return rows
+
+    def save(self, path: Path, *, half: bool = False) -> None:
+        """Write the model as one file; ``half`` stores the weights in float16."""
+        from safetensors.torch import save
+
+        description = {
+            "format": FORMAT,
+            "spec": self.encoder.spec(),
+            "temperature": self.temperature,
+            "fingerprint": self.fingerprint,
+            "card": self.card,
+        }
+        weights = {name: value.contiguous().cpu() for name, value in self.encoder.state_dict().items()}
+        if half:
+            weights = {name: value.half() if value.is_floating_point() else value for name, value in weights.items()}
+        write_atomic(path, save(weights, {"evidex": json.dumps(description, allow_nan=False)}))
+
+
+def load_model(name_or_path: str | Path | None = None, *, device: str | None = None) -> Model:
+    """Return the model in the file or run folder ``name_or_path``; without one, the compact model that comes with evidex.
+
+    ``compact`` names that model too. A Hugging Face folder or hub name gives CLIP as it is there.
+    """
+    if name_or_path is None or str(name_or_path) == "compact":
+        path = SHIPPED
+        if not path.is_file():
+            raise ModelError("no model comes with this build of evidex; give the path of one, e.g. from 'evidex train'")
+    else:
+        path = Path(name_or_path)
+    if path.is_dir() and (path / "model.safetensors").is_file() and not (path / "config.json").is_file():
+        path = path / "model.safetensors"
+    if path.is_file():
+        model = _read(path)
+    elif path.is_dir() or "/" in str(name_or_path):
+        from evidex.encoders.clip import ClipEncoder
+
+        clip = ClipEncoder.from_pretrained(str(name_or_path))
+        model = Model(clip, clip.native_temperature)
+    else:
+        raise ModelError(f"'{name_or_path}' is no model: no such file or folder; train one with 'evidex train'")
+    target = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    model.encoder.to(target)
+    return model
+
+
+def build_encoder(spec: dict[str, Any]) -> DualEncoder:
+    """Return the encoder that ``spec`` describes, its weights random."""
+    kind = spec.get("kind")
+    if kind == "towers":
+        from evidex.encoders.towers import TowerEncoder
+
+        return TowerEncoder(spec)
+    if kind == "clip":
+        from evidex.encoders.clip import ClipEncoder
+
+        return ClipEncoder.from_spec(spec)
+    raise ModelError(f"encoder kind '{kind}' is unknown to this version; update evidex")
+
+
+def _read(path: Path) -> Model:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as stream:
+            metadata = (stream.metadata() or {}).get("evidex")
+            if metadata is None:
+                raise ModelError(f"'{path}' holds weights but no evidex model; train one with 'evidex train'")
+            description = json.loads(metadata)
+            if description.get("format") != FORMAT:
+                raise ModelError(f"'{path}' has model format {description.get('format')}, this version reads {FORMAT}")
+            encoder = build_encoder(description["spec"])
+            weights = {name: stream.get_tensor(name).float() for name in stream.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ModelError(f"'{path}' is no readable model ({error}); fetch or train it again") from None
+    state = encoder.state_dict()
+    if set(state) != set(weights):
+        wrong = sorted(set(state) ^ set(weights))[0]
+        raise ModelError(f"'{path}': weights do not fit the architecture (first difference: '{wrong}')")
+    encoder.load_state_dict({name: value.to(state[name].dtype) for name, value in weights.items()})
+    model = Model(encoder, description["temperature"], card=description.get("card"))
+    model._fingerprint = description["fingerprint"]
+    return model
+
+
+def _digest(encoder: DualEncoder, temperature: float) -> str:
+    digest = hashlib.sha256(json.dumps([encoder.spec(), temperature], sort_keys=True).encode())
+    for name, value in sorted(encoder.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _open(image: str | Path | Image) -> Image:
+    return decode_image(image) if isinstance(image, (str, Path)) else to_rgb(image)

@@ -1,0 +1,45 @@
+"""A pretrained image tower, frozen, as a mentor: the offline stand-in for Unicom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from evidex.encoders.image_towers import build_image_tower
+from evidex.encoders.towers import load_tower
+from evidex.files import sha256_of
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+_BATCH = 64
+
+
+class TowerMentor:
+    """The pooled features of the image tower in ``path``, whose name says which one it is (``resnet50.safetensors``)."""
+
+    def __init__(self, path: Path, device: torch.device, size: int = 224) -> None:
+        self._tower = build_image_tower(path.stem).to(device).eval()
+        load_tower(self._tower, path)
+        self._device, self._size = device, size
+        self.dim = self._tower.out_dim
+        self.fingerprint = f"{path.stem}-{size}-{sha256_of(path)}"
+
+    def features(self, images: Sequence[Image]) -> np.ndarray:
+        """Return (n, dim) float32."""
+        from PIL.Image import Resampling
+
+        size = (self._size, self._size)
+        rows = np.empty((len(images), self.dim), dtype=np.float32)
+        for start in range(0, len(images), _BATCH):
+            part = images[start : start + _BATCH]
+            resized = [np.asarray(image.convert("RGB").resize(size, Resampling.BICUBIC)) for image in part]
+            pixels = torch.from_numpy(np.stack(resized)).to(self._device).permute(0, 3, 1, 2)
+            with torch.inference_mode():
+                rows[start : start + len(part)] = self._tower(self._tower.normalise(pixels)).float().cpu().numpy()
+        return rows

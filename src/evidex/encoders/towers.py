@@ -1,0 +1,149 @@
+"""Two towers with a linear head each: the compact encoder, and larger ones that start from pretrained towers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import normalize
+
+from evidex.config import EncoderConfig
+from evidex.encoders.image_towers import build_image_tower
+from evidex.encoders.protocol import DualEncoder
+from evidex.encoders.text_towers import TextShape, TextTower
+from evidex.encoders.wordpiece import WordPiece, build_vocabulary
+from evidex.errors import ModelError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_TOKENS = 64  # the longest caption of RSICD has 37 words
+
+
+class TowerEncoder(DualEncoder):
+    """An image tower and a text tower, each followed by dropout and a linear head into the common space."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        super().__init__()
+        self._spec = spec
+        self.dim = int(spec["dim"])
+        self.image_size = int(spec["image_size"])
+        self.tokenizer = WordPiece(spec["vocabulary"], MAX_TOKENS)
+        self.image_tower = build_image_tower(spec["image_tower"], spec.get("image_options"))
+        self.text_tower = TextTower(TextShape(**spec["text_shape"]), spec.get("dropout", 0.0))
+        self.image_head = nn.Linear(self.image_tower.out_dim, self.dim)
+        self.text_head = nn.Linear(self.text_tower.out_dim, self.dim)
+        self.dropout = nn.Dropout(spec.get("dropout", 0.0))
+        self.freeze_batch_norm = False
+
+    def prepare_image(self, image: Image) -> np.ndarray:
+        """Resize the whole picture to a square: nothing of a scene is cropped away."""
+        from PIL.Image import Resampling
+
+        size = (self.image_size, self.image_size)
+        if image.size != size:
+            image = image.resize(size, Resampling.BICUBIC, reducing_gap=3.0)
+        return np.ascontiguousarray(np.asarray(image, dtype=np.uint8).transpose(2, 0, 1))
+
+    def tokenize(self, texts: Sequence[str]) -> dict[str, torch.Tensor]:
+        return self.tokenizer(texts)
+
+    def image_features(self, pixels: torch.Tensor) -> torch.Tensor:
+        pooled = self.image_tower(self.image_tower.normalise(pixels))
+        return normalize(self.image_head(self.dropout(pooled)).float(), dim=-1)
+
+    def text_features(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        pooled = self.text_tower(tokens["input_ids"], tokens["attention_mask"])
+        return normalize(self.text_head(self.dropout(pooled)).float(), dim=-1)
+
+    def train(self, mode: bool = True) -> TowerEncoder:
+        super().train(mode)
+        if mode and self.freeze_batch_norm:
+            for module in self.image_tower.modules():
+                if isinstance(module, nn.BatchNorm2d):
+                    module.eval()
+        return self
+
+    def spec(self) -> dict[str, Any]:
+        return self._spec
+
+
+def new_compact(config: EncoderConfig, texts: Iterable[str]) -> TowerEncoder:
+    """Return an untrained compact encoder whose vocabulary is that of ``texts``."""
+    vocabulary = build_vocabulary(texts)
+    return TowerEncoder(
+        {
+            "kind": "towers",
+            "image_tower": "convnet",
+            "image_size": config.image_size,
+            "text_shape": dataclasses.asdict(TextShape(vocabulary=len(vocabulary))),
+            "vocabulary": vocabulary,
+            "dim": config.dim,
+            "dropout": config.dropout,
+        }
+    )
+
+
+def from_pretrained_towers(config: EncoderConfig) -> TowerEncoder:
+    """Return towers that start from the weights in the folder ``config.source`` (see scripts/fetch_weights.py).
+
+    The heads are new. ``config.text_layers`` keeps only that many of the text tower's first layers.
+    """
+    folder = Path(config.source)
+    text_folder = folder / config.text_tower
+    try:
+        shape = json.loads((text_folder / "config.json").read_text())
+        vocabulary = (text_folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise ModelError(f"'{text_folder}' has no text tower ({error.strerror}); run scripts/fetch_weights.py") from None
+    layers = config.text_layers or shape["num_hidden_layers"]
+    encoder = TowerEncoder(
+        {
+            "kind": "towers",
+            "image_tower": config.image_tower,
+            "image_size": config.image_size,
+            "text_shape": dataclasses.asdict(
+                TextShape(
+                    vocabulary=shape["vocab_size"],
+                    hidden=shape["hidden_size"],
+                    layers=layers,
+                    heads=shape["num_attention_heads"],
+                    intermediate=shape["intermediate_size"],
+                    positions=MAX_TOKENS,
+                )
+            ),
+            "vocabulary": vocabulary,
+            "dim": config.dim,
+            "dropout": config.dropout,
+        }
+    )
+    load_tower(encoder.image_tower, folder / f"{config.image_tower}.safetensors")
+    load_tower(encoder.text_tower, text_folder / "model.safetensors")
+    return encoder
+
+
+def load_tower(tower: nn.Module, path: Path) -> None:
+    """Load ``path`` into ``tower``: every parameter of the tower must be there; heads for other tasks are left out."""
+    from safetensors.torch import load_file
+
+    if not path.is_file():
+        raise ModelError(f"'{path}' does not exist; run scripts/fetch_weights.py")
+    source = load_file(path)
+    wanted = tower.state_dict()
+    for name, value in wanted.items():
+        if name.endswith("num_batches_tracked"):
+            continue
+        if name not in source:
+            raise ModelError(f"'{path}' lacks '{name}'; it belongs to another architecture")
+        found = source[name]
+        if name.endswith("position_embeddings.weight"):
+            found = found[: value.shape[0]]
+        if found.shape != value.shape:
+            raise ModelError(f"'{path}': '{name}' has shape {tuple(found.shape)}, expected {tuple(value.shape)}")
+        value.copy_(found)

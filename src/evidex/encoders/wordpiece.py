@@ -1,0 +1,102 @@
+"""WordPiece, as BERT's uncased models use it, in plain Python: no tokenizer files beside the model.
+
+Text is lowered, stripped of accents and split at white space and punctuation; each word is then cut
+greedily into the longest known pieces, the later ones marked with ``##``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import torch
+
+from evidex.errors import ModelError
+
+PAD, UNKNOWN, CLS, SEP = "[PAD]", "[UNK]", "[CLS]", "[SEP]"
+_MAX_WORD = 100  # BERT's: longer words are unknown
+
+
+class WordPiece:
+    """Turns texts into padded ids with their mask."""
+
+    def __init__(self, vocabulary: Sequence[str], max_tokens: int) -> None:
+        self.vocabulary = list(vocabulary)
+        self.max_tokens = max_tokens
+        self._ids = {piece: index for index, piece in enumerate(self.vocabulary)}
+        missing = [piece for piece in (PAD, UNKNOWN, CLS, SEP) if piece not in self._ids]
+        if missing or len(self._ids) != len(self.vocabulary):
+            raise ModelError(f"vocabulary lacks {', '.join(missing) or 'unique pieces'}; the model file is damaged")
+        self._pieces_of_word: dict[str, list[int]] = {}
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of ``text`` between [CLS] and [SEP], cut to ``max_tokens``."""
+        ids = [piece for word in split_words(text) for piece in self._word(word)]
+        return [self._ids[CLS], *ids[: self.max_tokens - 2], self._ids[SEP]]
+
+    def __call__(self, texts: Sequence[str]) -> dict[str, torch.Tensor]:
+        rows = [self.encode(text) for text in texts]
+        length = max(map(len, rows), default=1)
+        ids = torch.full((len(rows), length), self._ids[PAD], dtype=torch.int64)
+        mask = torch.zeros((len(rows), length), dtype=torch.int64)
+        for index, row in enumerate(rows):
+            ids[index, : len(row)] = torch.tensor(row)
+            mask[index, : len(row)] = 1
+        return {"input_ids": ids, "attention_mask": mask}
+
+    def _word(self, word: str) -> list[int]:
+        known = self._pieces_of_word.get(word)
+        if known is None:
+            known = self._cut(word)
+            if len(self._pieces_of_word) < 100_000:  # a server must not grow with its queries
+                self._pieces_of_word[word] = known
+        return known
+
+    def _cut(self, word: str) -> list[int]:
+        pieces: list[int] = []
+        start = 0
+        while start < len(word) <= _MAX_WORD:
+            for end in range(len(word), start, -1):
+                piece = self._ids.get(("##" if start else "") + word[start:end])
+                if piece is not None:
+                    pieces.append(piece)
+                    start = end
+                    break
+            else:
+                return [self._ids[UNKNOWN]]
+        return pieces if start else [self._ids[UNKNOWN]]
+
+
+def split_words(text: str) -> list[str]:
+    """Return the lower-case words and punctuation marks of ``text``."""
+    text = unicodedata.normalize("NFD", text.lower())
+    kept = []
+    for char in text:
+        category = unicodedata.category(char)
+        if category == "Mn" or char in "\0\ufffd" or (category[0] == "C" and char not in "\t\n\r"):
+            continue
+        kept.append(f" {char} " if _is_punctuation(char) or _is_ideograph(char) else char)
+    return re.split(r"\s+", "".join(kept).strip()) if "".join(kept).strip() else []
+
+
+def build_vocabulary(texts: Iterable[str], *, min_count: int = 2, limit: int = 8000) -> list[str]:
+    """Return a vocabulary of the words that occur ``min_count`` times, with single characters for the rest."""
+    counts = Counter(word for text in texts for word in split_words(text))
+    words = [word for word, count in counts.most_common(limit) if count >= min_count]
+    letters = sorted(set("abcdefghijklmnopqrstuvwxyz0123456789.,;:!?'\"()-/&") | {c for word in words for c in word})
+    pieces = dict.fromkeys([PAD, UNKNOWN, CLS, SEP, *letters, *(f"##{letter}" for letter in letters), *sorted(words)])
+    return list(pieces)
+
+
+def _is_punctuation(char: str) -> bool:
+    code = ord(char)
+    if 33 <= code <= 47 or 58 <= code <= 64 or 91 <= code <= 96 or 123 <= code <= 126:
+        return True
+    return unicodedata.category(char).startswith("P")
+
+
+def _is_ideograph(char: str) -> bool:
+    code = ord(char)
+    return 0x4E00 <= code <= 0x9FFF or 0x3400 <= code <= 0x4DBF or 0xF900 <= code <= 0xFAFF or 0x20000 <= code <= 0x2FA1F

@@ -1,0 +1,89 @@
+"""Every failure a user can cause, and what the command line and the server say about it.
+
+A message is one line: the value, the cause, the remedy, e.g.
+``'scene.tif' has 13 bands; choose three with --bands 4,3,2``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class EvidexError(Exception):
+    """Base of all errors that evidex raises on purpose."""
+
+
+class InputError(EvidexError):
+    """An argument is out of range or makes no sense together with another."""
+
+
+class ConfigError(InputError):
+    """A configuration file is missing, unreadable, or holds an unknown or wrong key."""
+
+
+class DataError(InputError):
+    """A dataset, caption file or archive is missing or malformed."""
+
+
+class ImageError(InputError):
+    """One image cannot be decoded."""
+
+
+class ImageTooLargeError(ImageError):
+    """One image has more pixels than the limit allows."""
+
+
+class ModelError(InputError):
+    """Model files are missing, foreign or do not fit the architecture."""
+
+
+class GalleryError(InputError):
+    """A gallery is missing, damaged, newer than this version or made by another model."""
+
+
+class NotFoundError(InputError):
+    """An item that was asked for is not in the gallery."""
+
+
+class UnauthorizedError(EvidexError):
+    """The request carries no valid token."""
+
+
+class BusyError(EvidexError):
+    """The server's queue is full."""
+
+
+class TrainingError(EvidexError):
+    """Training cannot go on, for example because a loss is not finite."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a failure leaves the process (exit code) or the server (HTTP status)."""
+
+    exit_code: int
+    http_status: int
+
+
+_OUTCOMES: dict[type[EvidexError], Outcome] = {
+    EvidexError: Outcome(1, 500),
+    InputError: Outcome(2, 422),
+    ConfigError: Outcome(2, 500),
+    DataError: Outcome(2, 422),
+    ImageError: Outcome(2, 415),
+    ImageTooLargeError: Outcome(2, 413),
+    ModelError: Outcome(2, 500),
+    GalleryError: Outcome(2, 503),
+    NotFoundError: Outcome(2, 404),
+    UnauthorizedError: Outcome(1, 401),
+    BusyError: Outcome(1, 429),
+    TrainingError: Outcome(1, 500),
+}
+
+
+def outcome(error: EvidexError) -> Outcome:
+    """Return the outcome of the most specific listed class of ``error``."""
+    for cls in type(error).__mro__:
+        if cls in _OUTCOMES:
+            return _OUTCOMES[cls]
+    return _OUTCOMES[EvidexError]

@@ -1,0 +1,23 @@
+"""Losses on tensors: the parts of ELC and the methods it is compared with."""
+
+from evidex.losses.contrastive import hardest_triplet_loss, info_nce_loss, polynomial_loss
+from evidex.losses.dirichlet import dirichlet_kl
+from evidex.losses.edl import EdlParts, edl_loss, edl_parts
+from evidex.losses.relation import relation_loss
+from evidex.losses.total import Features, LossParts, total_loss
+from evidex.losses.ucl import ucl_loss
+
+__all__ = [
+    "EdlParts",
+    "Features",
+    "LossParts",
+    "dirichlet_kl",
+    "edl_loss",
+    "edl_parts",
+    "hardest_triplet_loss",
+    "info_nce_loss",
+    "polynomial_loss",
+    "relation_loss",
+    "total_loss",
+    "ucl_loss",
+]

@@ -1,0 +1,62 @@
+"""The losses ELC is compared with, on the same similarity (K, K) with positives on the diagonal."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch.nn.functional import cross_entropy
+
+from evidex.losses.edl import check_square, pair_masks
+
+
+def info_nce_loss(similarity: torch.Tensor, *, scale: torch.Tensor | float, ignore: torch.Tensor | None = None) -> torch.Tensor:
+    """Return the symmetric InfoNCE loss of CLIP: cross entropy of softmax(scale · s), mean of both directions."""
+    check_square(similarity)
+    logits = similarity * scale
+    target = torch.arange(len(logits), device=logits.device)
+    if ignore is not None:
+        _, negative = pair_masks(similarity, ignore)
+        logits = logits.masked_fill(~negative & (target[:, None] != target), -math.inf)
+    return 0.5 * (cross_entropy(logits, target) + cross_entropy(logits.T, target))
+
+
+def hardest_triplet_loss(similarity: torch.Tensor, *, margin: float = 0.2, ignore: torch.Tensor | None = None) -> torch.Tensor:
+    """Return the VSE++ loss (Faghri et al., 2018): hinge on the hardest negative of each row and column."""
+    check_square(similarity)
+    _, negative = pair_masks(similarity, ignore)
+    positive = similarity.diagonal()
+    others = similarity.masked_fill(~negative, -math.inf)
+    caption_cost = (margin + others.amax(1) - positive).clamp(min=0)
+    image_cost = (margin + others.amax(0) - positive).clamp(min=0)
+    return (caption_cost + image_cost).mean()
+
+
+def polynomial_loss(
+    similarity: torch.Tensor,
+    *,
+    margin: float = 0.2,
+    positive_coefficients: tuple[float, ...] = (0.5, -0.7, 0.2),
+    negative_coefficients: tuple[float, ...] = (0.03, -0.3, 1.2, -0.3, 0.4),
+    ignore: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Return the universal weighting loss in its polynomial form (Wei et al., 2020, "Poly").
+
+    In each row and column with an informative negative (one above the positive less ``margin``), the
+    hardest one and the positive enter as polynomials of their similarity, the coefficients in rising order.
+    """
+    check_square(similarity)
+    _, negative = pair_masks(similarity, ignore)
+    positive = similarity.diagonal()
+    hardest = torch.cat([similarity.masked_fill(~negative, -math.inf).amax(axis) for axis in (1, 0)])
+    anchor = positive.repeat(2)
+    informative = hardest > anchor - margin
+    cost = _polynomial(anchor, positive_coefficients) + _polynomial(hardest, negative_coefficients)
+    return torch.where(informative, cost.clamp(min=0), 0).sum() / len(anchor)
+
+
+def _polynomial(values: torch.Tensor, coefficients: tuple[float, ...]) -> torch.Tensor:
+    total = torch.zeros_like(values)
+    for coefficient in reversed(coefficients):
+        total = total * values + coefficient
+    return total

@@ -1,0 +1,101 @@
+"""The training loss as named parts: ELC (Eq. 19) or one of the losses it is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from evidex.config import LossConfig
+from evidex.losses.contrastive import hardest_triplet_loss, info_nce_loss, polynomial_loss
+from evidex.losses.edl import edl_parts
+from evidex.losses.relation import relation_loss
+from evidex.losses.ucl import ucl_loss
+
+
+@dataclass(frozen=True)
+class Features:
+    """One batch after the encoders: unit rows, and what the loss has to know about the pairs."""
+
+    image: torch.Tensor
+    text: torch.Tensor
+    image_mentor: torch.Tensor | None = None
+    text_mentor: torch.Tensor | None = None
+    caption_ids: torch.Tensor | None = None  # equal ids mark equal sentences
+
+
+@dataclass(frozen=True)
+class LossParts:
+    """The weighted parts of the loss; ``total`` is their sum."""
+
+    total: torch.Tensor
+    parts: dict[str, torch.Tensor]
+
+    def numbers(self) -> dict[str, float]:
+        values = torch.stack([self.total.detach(), *(part.detach().double() for part in self.parts.values())]).tolist()
+        return dict(zip(["total", *self.parts], values, strict=True))
+
+
+def total_loss(features: Features, config: LossConfig, *, epoch: float, scale: torch.Tensor) -> LossParts:
+    """Return the loss of one batch at ``epoch`` (fractional, from 0).
+
+    ``scale`` is the learnable logit scale, which InfoNCE alone uses.
+    """
+    similarity = features.image.float() @ features.text.float().T  # Eq. 1, both directions
+    ignore = _equal_captions(features, config)
+    if config.objective == "elc":
+        parts = _elc(similarity, features, config, epoch, ignore)
+    elif config.objective == "infonce":
+        parts = {"infonce": info_nce_loss(similarity, scale=scale, ignore=ignore)}
+    elif config.objective == "vsepp":
+        parts = {"triplet": hardest_triplet_loss(similarity, margin=config.margin, ignore=ignore)}
+    else:
+        parts = {"poly": polynomial_loss(similarity, margin=config.margin, ignore=ignore)}
+    return LossParts(torch.stack([part.double() for part in parts.values()]).sum(), parts)
+
+
+def _elc(
+    similarity: torch.Tensor, features: Features, config: LossConfig, epoch: float, ignore: torch.Tensor | None
+) -> dict[str, torch.Tensor]:
+    edl = edl_parts(
+        similarity,
+        temperature=config.temperature,
+        weighted=config.uncertainty_weighting,
+        detach_weight=config.detach_weight,
+        kl=config.kl,
+        kl_reduction=config.kl_reduction,
+        ignore=ignore,
+    )
+    parts = {"edl": edl.likelihood}
+    if config.kl:
+        parts["kl"] = epoch / config.b1 * edl.kl  # Eqs. 8–9
+    if config.ucl:
+        ramp = ucl_ramp(config, epoch)
+        alignment = ucl_loss(similarity, temperature=config.temperature, target=config.ucl_target, ignore=ignore)
+        parts["ucl"] = config.b2 * ramp * alignment
+    if config.relation:
+        image = _relation(features.image, features.image_mentor, config)
+        text = _relation(features.text, features.text_mentor, config)
+        parts["relation"] = config.b3 * (image + text)  # Eq. 18
+    return parts
+
+
+def ucl_ramp(config: LossConfig, epoch: float) -> float:
+    """Return how much of UCL is switched on: 0 before its start, then linearly up to 1."""
+    if config.ucl_ramp_epochs == 0:
+        return float(epoch >= config.ucl_start_epoch)
+    return min(max((epoch - config.ucl_start_epoch) / config.ucl_ramp_epochs, 0.0), 1.0)
+
+
+def _relation(student: torch.Tensor, mentor: torch.Tensor | None, config: LossConfig) -> torch.Tensor:
+    if mentor is None:
+        return student.new_zeros(())
+    return relation_loss(student, mentor, temperature=config.relation_temperature)
+
+
+def _equal_captions(features: Features, config: LossConfig) -> torch.Tensor | None:
+    """Return the off-diagonal pairs (image i, caption j) where caption j is the very sentence of image i."""
+    if not config.mask_equal_captions or features.caption_ids is None:
+        return None
+    equal = features.caption_ids[:, None] == features.caption_ids
+    return equal & ~torch.eye(len(equal), dtype=torch.bool, device=equal.device)

@@ -1,0 +1,320 @@
+"""The archive as the search sees it: one row for each image, tile or text, in a Lance table.
+
+gallery.json       format, and the model the vectors come from
+rows.lance/        the rows with their vectors; what is committed survives any crash
+vectors-*.f32      the vectors again, memory-mapped for the scan; derived
+model.safetensors  the model itself, unless it is known by name or path
+calibration/       what the gate knows about queries
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.errors import GalleryError, NotFoundError
+from evidex.files import write_json_atomic
+from evidex.progress import Progress, silent
+from evidex.retrieval.rows import Row, from_table, row_schema, stored_path, to_table, vectors_in
+from evidex.retrieval.vector_file import map_vectors
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from evidex.encoders.model import Model
+    from evidex.retrieval.indexing import IndexOptions, IndexReport
+
+FORMAT = 1
+_INFO = "gallery.json"
+_ROWS = "rows.lance"
+_MODEL = "model.safetensors"
+_OWN_MODEL = "(in the gallery)"
+_ROWS_IN_FRAGMENT = 65536
+_KEEP_VERSIONS = timedelta(hours=1)
+_IDS_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class GalleryInfo:
+    """What gallery.json says."""
+
+    format: int
+    model_fingerprint: str
+    model: str
+    """Where the model is: a name or path for `load_model`, or the gallery itself."""
+    dim: int
+    temperature: float
+
+
+class Gallery:
+    """Rows at one version of the table; `refresh` moves on to the newest."""
+
+    def __init__(self, path: Path, info: GalleryInfo, model: Model | None) -> None:
+        self.path = path
+        self.info = info
+        self._model = model
+        self._dataset = _open_rows(path, info.dim)
+        self._vectors: NDArray[np.float32] | None = None
+        self._columns: dict[str, Any] = {}
+
+    @classmethod
+    def create(cls, path: str | Path, model: Model, *, source: str | Path | None = None) -> Gallery:
+        """Make an empty gallery for vectors of ``model``.
+
+        ``source`` is what `load_model` was given for it. Without one a copy of the model is put into the gallery, so
+        that it can be opened again anywhere.
+        """
+        folder = Path(path)
+        if (folder / _INFO).exists():
+            raise GalleryError(f"'{folder}' is a gallery already; open it, or choose another folder")
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise GalleryError(f"'{folder}' exists and is no gallery; choose a new folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        where = _known_source(model, source)
+        if where == _OWN_MODEL:
+            model.save(folder / _MODEL)
+        info = GalleryInfo(FORMAT, model.fingerprint, where, model.dim, model.temperature)
+        write_json_atomic(folder / _INFO, asdict(info))
+        return cls(folder, info, model)
+
+    @classmethod
+    def open(cls, path: str | Path, model: Model | None = None) -> Gallery:
+        """Open a gallery; ``model`` must be the one it was made with and is loaded when needed if not given."""
+        folder = Path(path)
+        info = _read_info(folder)
+        if model is not None:
+            _check_model(folder, info, model)
+        return cls(folder, info, model)
+
+    @property
+    def model(self) -> Model:
+        if self._model is None:
+            from evidex.encoders.model import load_model
+            from evidex.errors import ModelError
+
+            own = self.info.model == _OWN_MODEL
+            try:
+                model = load_model(self.path / _MODEL if own else self.info.model)
+            except ModelError as error:
+                raise GalleryError(
+                    f"'{self.path}' was made with model '{self.info.model}', which cannot be loaded ({error}); "
+                    "name it with --model"
+                ) from None
+            _check_model(self.path, self.info, model)
+            self._model = model
+        return self._model
+
+    @property
+    def dim(self) -> int:
+        return self.info.dim
+
+    @property
+    def temperature(self) -> float:
+        return self.info.temperature
+
+    @property
+    def version(self) -> int:
+        return int(self._dataset.version)
+
+    def __len__(self) -> int:
+        return int(self._dataset.count_rows())
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """(rows, dim), read-only; row i is that of ``rows([i])``."""
+        if self._vectors is None:
+            self._vectors = map_vectors(self.path, self._dataset, self.dim)
+        return self._vectors
+
+    def refresh(self) -> bool:
+        """Move to the newest version; whether anything is new."""
+        import lance
+
+        newest = lance.dataset(str(self.path / _ROWS))
+        if newest.version == self._dataset.version:
+            return False
+        self._moved_to(newest)
+        return True
+
+    def rows(self, positions: Sequence[int]) -> list[Row]:
+        """The rows at these positions, in their order."""
+        if not len(positions):
+            return []
+        names = [name for name in self._dataset.schema.names if name != "vector"]
+        return from_table(self._dataset.take([int(position) for position in positions], columns=names))
+
+    def find(self, row_id: str) -> Row:
+        """The row with this id."""
+        found = list(self._where([row_id]))
+        if not found:
+            raise NotFoundError(f"'{row_id}' is not in the gallery; ids come with the hits of a search")
+        return found[0][0]
+
+    def find_with_vectors(self, ids: Sequence[str]) -> list[tuple[Row, NDArray[np.float32]]]:
+        """The rows with these ids and their vectors, in the table's order."""
+        return list(self._where(ids))
+
+    def column(self, name: str) -> Any:
+        """One column of all rows as an Arrow array, kept until the gallery moves on."""
+        if name not in self._columns:
+            table = self._dataset.to_table(columns=[name])
+            self._columns[name] = table.column(0).combine_chunks()
+        return self._columns[name]
+
+    def records(self, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """All rows, as far as ``columns`` go; paths come as the system names them."""
+        names = [*columns, *(["raw_path"] if "path" in columns else [])]
+        for batch in self._dataset.to_batches(columns=names, scan_in_order=True):
+            for record in batch.to_pylist():
+                if "path" in record:
+                    record["path"] = stored_path(record["path"], record.pop("raw_path"))
+                yield record
+
+    def open_image(self, row: Row, *, longest: int = 512) -> Image:
+        """The picture of a row as it was encoded, at most ``longest`` pixels a side."""
+        from evidex.data.items import read_window
+
+        if row.kind == "text":
+            raise NotFoundError(f"'{row.id}' is a text and has no picture")
+        return read_window(row.path, row.window, row.rendering, longest)
+
+    def add(
+        self,
+        paths: Iterable[str | Path] | str | Path,
+        *,
+        options: IndexOptions | None = None,
+        progress: Progress = silent,
+    ) -> IndexReport:
+        """Index files, folders and patterns; files that are in the gallery already and unchanged are left alone."""
+        from evidex.retrieval.indexing import IndexOptions, index_paths
+
+        places = [paths] if isinstance(paths, (str, Path)) else list(paths)
+        return index_paths(self, places, options or IndexOptions(), progress)
+
+    def add_texts(self, texts: Sequence[str], *, source: str = "", progress: Progress = silent) -> int:
+        """Put texts into the gallery, to be found by image queries; returns how many are new.
+
+        ``source`` names where they come from. A text that is there already from the same source is left alone.
+        """
+        from evidex.retrieval.indexing import index_texts
+
+        return index_texts(self, texts, source, progress)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the gallery for one writer; the hold ends with the process, however it ends."""
+        import fcntl
+
+        with (self.path / ".writer").open("a+") as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise GalleryError(f"'{self.path}' is being indexed by another process; wait for it to end") from None
+            self.refresh()
+            yield
+
+    def append(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
+        """Commit new rows; when this returns they are there to stay."""
+        import lance
+
+        if rows:
+            self._moved_to(lance.write_dataset(to_table(rows, vectors), self._dataset, mode="append"))
+
+    def replace(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
+        """Commit rows in place of those with the same ids, in one step."""
+        if rows:
+            merge = self._dataset.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+            merge.execute(to_table(rows, vectors))
+            self.refresh()
+
+    def remove(self, ids: Sequence[str]) -> None:
+        for start in range(0, len(ids), _IDS_AT_ONCE):
+            self._dataset.delete(_id_filter(ids[start : start + _IDS_AT_ONCE]))
+        self.refresh()
+
+    def compact(self) -> None:
+        """Join the many small pieces that commits leave, and forget versions that nobody reads any more."""
+        self._dataset.optimize.compact_files(
+            target_rows_per_fragment=_ROWS_IN_FRAGMENT, materialize_deletions_threshold=0.0
+        )
+        self.refresh()
+        self._dataset.cleanup_old_versions(older_than=_KEEP_VERSIONS)
+
+    def pieces(self) -> int:
+        return len(self._dataset.get_fragments())
+
+    def _where(self, ids: Sequence[str]) -> Iterator[tuple[Row, NDArray[np.float32]]]:
+        for start in range(0, len(ids), _IDS_AT_ONCE):
+            table = self._dataset.to_table(filter=_id_filter(ids[start : start + _IDS_AT_ONCE]))
+            yield from zip(from_table(table), vectors_in(table), strict=True)
+
+    def _moved_to(self, dataset: Any) -> None:
+        self._dataset = dataset
+        self._vectors = None
+        self._columns = {}
+
+
+def _known_source(model: Model, source: str | Path | None) -> str:
+    from evidex.encoders.model import SHIPPED
+
+    if source is None:
+        return "compact" if _shipped_fingerprint(SHIPPED) == model.fingerprint else _OWN_MODEL
+    return str(Path(source).resolve()) if Path(source).exists() else str(source)
+
+
+def _shipped_fingerprint(path: Path) -> str | None:
+    if not path.is_file():
+        return None
+    from safetensors import safe_open
+
+    with safe_open(path, framework="np") as stream:
+        description: Mapping[str, Any] = json.loads((stream.metadata() or {}).get("evidex", "{}"))
+    return description.get("fingerprint")
+
+
+def _read_info(folder: Path) -> GalleryInfo:
+    try:
+        content = json.loads((folder / _INFO).read_bytes())
+        version = content["format"]
+        if isinstance(version, int) and version > FORMAT:
+            raise GalleryError(f"'{folder}' has gallery format {version}, newer than {FORMAT}; update evidex")
+        return GalleryInfo(**content)
+    except (FileNotFoundError, NotADirectoryError):
+        raise GalleryError(f"'{folder}' is no gallery; make one with 'evidex index PATH --gallery {folder}'") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise GalleryError(f"'{folder}' is damaged: {_INFO} cannot be read ({error}); index into a new one") from None
+
+
+def _check_model(folder: Path, info: GalleryInfo, model: Model) -> None:
+    if model.fingerprint != info.model_fingerprint:
+        raise GalleryError(
+            f"'{folder}' was made with another model ({info.model_fingerprint[:12]}, not {model.fingerprint[:12]}); "
+            "use that one, or index into a new gallery"
+        )
+
+
+def _open_rows(folder: Path, dim: int) -> Any:
+    import lance
+    import pyarrow as pa
+
+    uri = str(folder / _ROWS)
+    try:
+        if any((folder / _ROWS / "_versions").glob("*.manifest")):
+            return lance.dataset(uri)
+        # A crash between the two files of a new gallery leaves it without a table.
+        schema = row_schema(dim)
+        return lance.write_dataset(pa.table([pa.array([], field.type) for field in schema], schema=schema), uri)
+    except (OSError, ValueError) as error:
+        raise GalleryError(f"'{folder}' is damaged: its rows cannot be opened ({error}); index again") from None
+
+
+def _id_filter(ids: Sequence[str]) -> str:
+    return "id IN (" + ", ".join("'" + row_id.replace("'", "''") + "'" for row_id in ids) + ")"

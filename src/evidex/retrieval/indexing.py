@@ -1,0 +1,56 @@
+"""Put files or texts into a gallery."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evidex.data.discover import discover
+from evidex.errors import InputError
+from evidex.progress import Progress, silent
+from evidex.retrieval.index_options import Duplicate, IndexOptions, IndexReport
+from evidex.retrieval.index_run import IndexRun
+from evidex.retrieval.rows import Row, text_id
+
+if TYPE_CHECKING:
+    from evidex.retrieval.gallery import Gallery
+
+__all__ = ["Duplicate", "IndexOptions", "IndexReport", "index_paths", "index_texts"]
+
+_TEXTS_A_COMMIT = 4096
+
+
+def index_paths(
+    gallery: Gallery, places: Sequence[str | Path], options: IndexOptions, progress: Progress = silent
+) -> IndexReport:
+    """Index what lies under ``places``; a file that cannot be indexed is in the report with its reason."""
+    started = time.monotonic()
+    with gallery.writing():
+        findings = discover(places)
+        run = IndexRun(gallery, findings, options, progress)
+        run.work()
+        gallery.vectors  # noqa: B018 (mapped now, so that the first search need not)
+        return run.report(time.monotonic() - started)
+
+
+def index_texts(gallery: Gallery, texts: Sequence[str], source: str, progress: Progress = silent) -> int:
+    """Put texts into the gallery; returns how many are new."""
+    empty = [number for number, text in enumerate(texts) if not text.strip()]
+    if empty:
+        raise InputError(f"text {empty[0]} is empty; leave it out")
+    with gallery.writing():
+        known = {record["id"] for record in gallery.records(["id", "kind"]) if record["kind"] == "text"}
+        fresh = {text_id(text, source): text for text in texts}
+        rows = [
+            Row(row_id, source, "text", hashlib.sha256(text.encode()).hexdigest(), captions=(text,))
+            for row_id, text in fresh.items()
+            if row_id not in known
+        ]
+        for start in range(0, len(rows), _TEXTS_A_COMMIT):
+            part = rows[start : start + _TEXTS_A_COMMIT]
+            gallery.append(part, gallery.model.encode_texts([row.captions[0] for row in part]))
+            progress(start + len(part), len(rows))
+        return len(rows)

@@ -1,0 +1,1 @@
+"""Training: batches → step → loop, with checkpoints, schedules and processes beside them."""

@@ -1,0 +1,104 @@
+"""Everything a run needs to go on, in one file that is replaced atomically."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from evidex.errors import ModelError
+from evidex.files import write_atomic
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Progressed:
+    """Where a run stands: epochs finished, and what was measured in each."""
+
+    epoch: int
+    history: list[dict[str, Any]]
+    best_rsum: float
+
+
+def save_checkpoint(
+    path: Path,
+    encoder: nn.Module,
+    average: nn.Module | None,
+    scale: nn.Parameter,
+    optimizer: torch.optim.Optimizer,
+    progressed: Progressed,
+    config: dict[str, Any],
+) -> None:
+    """Write the state after an epoch. Randomness needs no entry: it is a function of seed and step."""
+    from safetensors.torch import save
+
+    tensors = {f"encoder/{name}": value for name, value in encoder.state_dict().items()}
+    if average is not None:
+        tensors |= {f"average/{name}": value for name, value in average.state_dict().items()}
+    tensors["scale"] = scale.detach()
+    for index, state in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer/{index}/{name}": value for name, value in state.items()}
+    description = {
+        "format": FORMAT,
+        "epoch": progressed.epoch,
+        "history": progressed.history,
+        "best_rsum": progressed.best_rsum,
+        "config": config,
+    }
+    owned = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+    write_atomic(path, save(owned, {"evidex": json.dumps(description, allow_nan=False)}))
+
+
+def load_checkpoint(
+    path: Path,
+    encoder: nn.Module,
+    average: nn.Module | None,
+    scale: nn.Parameter,
+    optimizer: torch.optim.Optimizer,
+    config: dict[str, Any],
+) -> Progressed:
+    """Restore what ``save_checkpoint`` wrote; a checkpoint of another configuration is refused."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as stream:
+            description = json.loads((stream.metadata() or {}).get("evidex", "{}"))
+            tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ModelError(f"'{path}' is no readable checkpoint ({error}); remove it to start anew") from None
+    if description.get("format") != FORMAT:
+        raise ModelError(f"'{path}' has checkpoint format {description.get('format')}, this version reads {FORMAT}")
+    if description["config"] != config:
+        changed = _first_difference(description["config"], config)
+        raise ModelError(f"'{path}' belongs to another configuration ({changed}); choose another output or use --restart")
+    encoder.load_state_dict(_under("encoder/", tensors))
+    if average is not None:
+        average.load_state_dict(_under("average/", tensors))
+    with torch.no_grad():
+        scale.copy_(tensors["scale"])
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for name, value in _under("optimizer/", tensors).items():
+        index, _, key = name.partition("/")
+        state.setdefault(int(index), {})[key] = value
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    return Progressed(description["epoch"], description["history"], description["best_rsum"])
+
+
+def _under(prefix: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def _first_difference(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> str:
+    for key in sorted(set(old) | set(new)):
+        before, after = old.get(key), new.get(key)
+        if before == after:
+            continue
+        if isinstance(before, dict) and isinstance(after, dict):
+            return _first_difference(before, after, f"{prefix}{key}.")
+        return f"{prefix}{key} was {before!r}, is {after!r}"
+    return "no difference"

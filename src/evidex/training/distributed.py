@@ -1,0 +1,64 @@
+"""Data parallel training whose Dirichlet spans the batch of all processes.
+
+Each process encodes its share of the pairs, all see all features, and each computes the whole loss. The
+gradient of that loss with respect to a process's own features is exact, so the sum of the parameters'
+gradients over the processes is the gradient of one process with the whole batch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+
+@dataclass(frozen=True)
+class World:
+    """This process among all."""
+
+    rank: int = 0
+    size: int = 1
+
+    @staticmethod
+    def start() -> World:
+        """Join the processes that torchrun started; alone if it did not."""
+        size = int(os.environ.get("WORLD_SIZE", "1"))
+        if size == 1:
+            return World()
+        if not dist.is_initialized():
+            dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        return World(dist.get_rank(), size)
+
+    @property
+    def main(self) -> bool:
+        return self.rank == 0
+
+    def share(self, count: int) -> slice:
+        """Return this process's part of ``count`` items, which must divide evenly."""
+        each = count // self.size
+        return slice(self.rank * each, (self.rank + 1) * each)
+
+    def gather(self, own: torch.Tensor) -> torch.Tensor:
+        """Return the rows of all processes in order; gradient flows to ``own`` alone."""
+        if self.size == 1:
+            return own
+        parts = [torch.empty_like(own) for _ in range(self.size)]
+        dist.all_gather(parts, own.detach().contiguous())
+        parts[self.rank] = own
+        return torch.cat(parts)
+
+    def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        if self.size == 1:
+            return
+        for parameter in parameters:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            dist.all_reduce(parameter.grad)
+
+    def barrier(self) -> None:
+        if self.size > 1:
+            dist.barrier()

@@ -1,0 +1,86 @@
+"""The mentors' features of a training split, computed once and kept (Section III-D)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from evidex.config import Config
+from evidex.data.datasets import Dataset
+from evidex.data.pixels import content_digests
+from evidex.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from evidex.encoders.mentors import ImageMentor, TextMentor
+
+
+@dataclass(frozen=True)
+class MentorFeatures:
+    """Unit rows: one an image, one a distinct sentence."""
+
+    image: torch.Tensor | None
+    text: torch.Tensor | None
+
+
+def mentor_features(
+    config: Config, dataset: Dataset, sentences: list[str], device: torch.device, progress: Progress = silent
+) -> MentorFeatures:
+    """Return the features of the mentors that ``config`` names, from the cache where it has them."""
+    if config.loss.objective != "elc" or not config.loss.relation:
+        return MentorFeatures(None, None)
+    from evidex.encoders.feature_cache import cached_features
+
+    image = text = None
+    if config.mentors.image:
+        image_mentor = _image_mentor(config.mentors.image, device)
+        image = cached_features(
+            image_mentor.fingerprint,
+            content_digests(dataset),
+            lambda rows: image_mentor.features([dataset.open_image(row) for row in rows]),
+            progress=progress,
+        )
+    if config.mentors.text:
+        text_mentor = _text_mentor(config.mentors.text, device)
+        text = cached_features(
+            text_mentor.fingerprint,
+            [hashlib.sha256(sentence.encode()).hexdigest() for sentence in sentences],
+            lambda rows: text_mentor.features([sentences[row] for row in rows]),
+            progress=progress,
+        )
+    return MentorFeatures(_unit(image, config.mentors.center, device), _unit(text, config.mentors.center, device))
+
+
+def _image_mentor(name: str, device: torch.device) -> ImageMentor:
+    """Return the mentor that ``name`` means: a tower's weights, Unicom's, or a Hugging Face folder or hub name."""
+    from evidex.encoders.mentors import HuggingFaceImageMentor, TorchImageMentor
+    from evidex.encoders.tower_mentor import TowerMentor
+
+    path = Path(name)
+    if path.suffix == ".safetensors":
+        return TowerMentor(path, device)
+    if path.suffix == ".pt":
+        return TorchImageMentor.unicom(path, device=str(device))
+    return HuggingFaceImageMentor(name, device=str(device))
+
+
+def _text_mentor(name: str, device: torch.device) -> TextMentor:
+    """Return the mentor that ``name`` means: stored features, or a Hugging Face folder or hub name."""
+    from evidex.encoders.mentors import HuggingFaceTextMentor
+    from evidex.encoders.stored_mentor import StoredTextMentor
+
+    path = Path(name)
+    return StoredTextMentor(path) if path.suffix == ".safetensors" else HuggingFaceTextMentor(name, device=str(device))
+
+
+def _unit(features: np.ndarray | None, center: bool, device: torch.device) -> torch.Tensor | None:
+    if features is None:
+        return None
+    rows = torch.from_numpy(features.astype(np.float32))
+    if center:
+        rows = rows - rows.mean(0)
+    return torch.nn.functional.normalize(rows, dim=-1).to(device)

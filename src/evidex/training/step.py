@@ -1,0 +1,121 @@
+"""One training step, on one screen.
+
+The loss needs the features of the whole batch, their computation does not: features are computed chunk by
+chunk, the loss is differentiated with respect to the features, and each chunk is then run again with its
+part of that gradient (feature caching). The batch Dirichlet stays exact and memory is bound by the chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from evidex.config import LossConfig
+from evidex.encoders.protocol import DualEncoder
+from evidex.errors import TrainingError
+from evidex.losses.total import Features, LossParts, total_loss
+from evidex.training.distributed import World
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """One step's pairs on the device: K pictures, and m · K captions as m pairings one after another."""
+
+    pixels: torch.Tensor
+    tokens: dict[str, torch.Tensor]
+    image_mentor: torch.Tensor | None
+    text_mentor: torch.Tensor | None
+    caption_ids: torch.Tensor
+    pairings: int = 1
+
+
+def compute_gradients(
+    encoder: DualEncoder,
+    scale: nn.Parameter,
+    pairs: Pairs,
+    loss: LossConfig,
+    *,
+    epoch: float,
+    seed: int,
+    chunk_size: int = 0,
+    bf16: bool = False,
+    world: World = World(),  # noqa: B008 - immutable
+) -> LossParts:
+    """Leave the gradient of the step's loss in the parameters and return the loss."""
+    images = _chunks(len(pairs.pixels), chunk_size, world)
+    texts = _chunks(len(pairs.caption_ids), chunk_size * pairs.pairings, world)
+    whole = len(images) == 1  # then the first run's graph is kept instead of running again
+
+    def image_chunk(part: slice) -> torch.Tensor:
+        return encoder.image_features(pairs.pixels[part])
+
+    def text_chunk(part: slice) -> torch.Tensor:
+        return encoder.text_features({name: ids[part] for name, ids in pairs.tokens.items()})
+
+    zimg = [_run(image_chunk, part, seed, bf16, encoder, graph=whole) for part in images]
+    ztxt = [_run(text_chunk, part, seed + 1, bf16, encoder, graph=whole) for part in texts]
+    own_image = torch.cat(zimg).detach().requires_grad_()
+    own_text = torch.cat(ztxt).detach().requires_grad_()
+
+    parts = _loss(world.gather(own_image), world.gather(own_text), pairs, loss, epoch, scale)
+    if not torch.isfinite(parts.total):
+        bad = [name for name, part in parts.parts.items() if not torch.isfinite(part)]
+        raise TrainingError(f"the loss is not finite (part {', '.join(bad)}); lower the learning rate or its weight")
+    parts.total.backward()
+
+    _return_gradient(image_chunk, images, zimg, own_image, seed, bf16, encoder)
+    _return_gradient(text_chunk, texts, ztxt, own_text, seed + 1, bf16, encoder)
+    if scale.grad is not None:
+        scale.grad /= world.size  # every process computed it whole
+    world.sum_gradients([*encoder.parameters(), scale])
+    return parts
+
+
+def _loss(
+    image: torch.Tensor, text: torch.Tensor, pairs: Pairs, loss: LossConfig, epoch: float, scale: nn.Parameter
+) -> LossParts:
+    """Return the mean loss over the pairings."""
+    results = []
+    for pairing in range(pairs.pairings):
+        part = slice(pairing * len(image), (pairing + 1) * len(image))
+        text_mentor = None if pairs.text_mentor is None else pairs.text_mentor[part]
+        features = Features(image, text[part], pairs.image_mentor, text_mentor, pairs.caption_ids[part])
+        results.append(total_loss(features, loss, epoch=epoch, scale=scale.exp()))
+    names = results[0].parts
+    means = {name: torch.stack([result.parts[name] for result in results]).mean() for name in names}
+    return LossParts(torch.stack([result.total for result in results]).mean(), means)
+
+
+def _run(
+    chunk: Callable[[slice], torch.Tensor], part: slice, seed: int, bf16: bool, encoder: DualEncoder, *, graph: bool
+) -> torch.Tensor:
+    """Return a chunk's features; dropout depends on the seed and the chunk's place alone, so a second run repeats it."""
+    torch.manual_seed(seed + 2 * part.start)
+    with torch.set_grad_enabled(graph), torch.autocast(encoder.device.type, torch.bfloat16, enabled=bf16):
+        return chunk(part)
+
+
+def _return_gradient(
+    chunk: Callable[[slice], torch.Tensor],
+    parts: list[slice],
+    features: list[torch.Tensor],
+    leaf: torch.Tensor,
+    seed: int,
+    bf16: bool,
+    encoder: DualEncoder,
+) -> None:
+    """Run each chunk's backward with its rows of ``leaf.grad``."""
+    if leaf.grad is None:
+        return
+    for part, first, gradient in zip(parts, features, leaf.grad.split([len(z) for z in features]), strict=True):
+        again = first if first.requires_grad else _run(chunk, part, seed, bf16, encoder, graph=True)
+        again.backward(gradient)
+
+
+def _chunks(count: int, size: int, world: World) -> list[slice]:
+    own = world.share(count)
+    size = size or own.stop - own.start
+    return [slice(start, min(start + size, own.stop)) for start in range(own.start, own.stop, size)]

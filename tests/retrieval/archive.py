@@ -1,0 +1,66 @@
+"""Small archives and models for the tests of indexing and search."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image
+
+if TYPE_CHECKING:
+    from evidex.encoders.model import Model
+
+WORDS = ("many planes near a terminal", "a river between green fields", "dense houses and roads", "a lake in a forest")
+
+
+@cache
+def tiny_model(seed: int = 0) -> Model:
+    """An untrained compact model; its vectors are arbitrary but repeatable."""
+    import torch
+
+    from evidex.config import EncoderConfig
+    from evidex.encoders.model import Model
+    from evidex.encoders.towers import new_compact
+
+    torch.manual_seed(seed)
+    return Model(new_compact(EncoderConfig(image_size=32, dim=32), WORDS), 0.1)
+
+
+def picture(seed: int, size: tuple[int, int] = (48, 40)) -> Image.Image:
+    rng = np.random.default_rng(seed)
+    coarse = rng.integers(0, 256, (6, 6, 3), dtype=np.uint8)
+    return Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC)
+
+
+def write_images(folder: Path, count: int, first: int = 0, suffix: str = "png") -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"scene_{number:04d}.{suffix}" for number in range(first, first + count)]
+    for number, path in enumerate(paths, start=first):
+        picture(number).save(path)
+    return paths
+
+
+def write_raster(path: Path, values: np.ndarray, **profile: Any) -> Path:
+    """Write (bands, height, width) as GeoTIFF, tiled and in UTM zone 33 north unless told otherwise."""
+    import rasterio
+    from rasterio.transform import from_origin
+
+    count, height, width = values.shape
+    settings = {
+        "driver": "GTiff",
+        "count": count,
+        "height": height,
+        "width": width,
+        "dtype": values.dtype,
+        "crs": "EPSG:32633",
+        "transform": from_origin(380_000.0, 5_820_000.0, 10.0, 10.0),
+        "tiled": True,
+        "blockxsize": 256,
+        "blockysize": 256,
+        **profile,
+    }
+    with rasterio.open(path, "w", **settings) as target:
+        target.write(values)
+    return path
