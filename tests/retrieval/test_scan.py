@@ -216,10 +216,23 @@ def test_scans_may_run_at_the_same_time(gallery: Floats, queries: Floats) -> Non
         assert_equal(run.result(), want)
 
 
+def copy_of_the_package(folder: Path) -> Path:
+    copy = folder / "evidex"
+    skipped = {"__pycache__", "models"}
+    shutil.copytree(Path(kernels.__file__).parents[1], copy, ignore=lambda _, names: skipped.intersection(names))
+    return copy
+
+
+def run_a_copy(program: str, folder: Path, **environment: str) -> list[str]:
+    inherited = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    variables = inherited | {"PYTHONPATH": str(folder)} | environment
+    run = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.splitlines()
+
+
 def test_kernels_compile_where_no_cache_can_be_written(tmp_path: Path) -> None:
-    package = Path(kernels.__file__).parents[1]
-    copy = tmp_path / "evidex"
-    shutil.copytree(package, copy, ignore=lambda _, names: [name for name in names if name == "__pycache__"])
+    copy = copy_of_the_package(tmp_path)
     # A file where each cache directory would be: unlike a permission, it also stops the superuser.
     (copy / "retrieval" / "__pycache__").write_text("")
     blocked = tmp_path / "blocked"
@@ -229,7 +242,43 @@ def test_kernels_compile_where_no_cache_can_be_written(tmp_path: Path) -> None:
         "print(type(compiled.push._cache).__name__, compiled.__file__);"
         "print(scan(np.ones((1, 2), np.float32), np.eye(2, dtype=np.float32), temperature=1, top=1).ids.tolist())"
     )
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    environment |= {"PYTHONPATH": str(tmp_path), "HOME": str(blocked), "XDG_CACHE_HOME": str(blocked / "cache")}
-    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
-    assert run.stdout.split("\n")[:2] == [f"NullCache {copy / 'retrieval' / 'compiled.py'}", "[[0]]"], run.stderr
+    printed = run_a_copy(program, tmp_path, HOME=str(blocked), XDG_CACHE_HOME=str(blocked / "cache"))
+    assert printed == [f"NullCache {copy / 'retrieval' / 'compiled.py'}", "[[0]]"]
+
+
+def test_cached_kernels_notice_a_change_in_what_they_call(tmp_path: Path) -> None:
+    shared = copy_of_the_package(tmp_path) / "retrieval" / "compiled.py"
+    program = (
+        "import numpy as np; from evidex.retrieval.kernels import scan_exactly;"
+        "heap = np.full(1, -9.0), np.full(1, -1);"
+        "scan_exactly(np.ones(1, np.float32), np.ones((3, 1), np.float32), heap[1], False, 0, 3, 0, *heap, 0);"
+        "print(heap[1][0])"
+    )
+    assert run_a_copy(program, tmp_path) == ["0"]
+    assert run_a_copy(program, tmp_path) == ["0"]
+    rule = "score == other_score and row > other_row"
+    assert rule in shared.read_text()
+    shared.write_text(shared.read_text().replace(rule, "score == other_score and row < other_row"))
+    assert run_a_copy(program, tmp_path) == ["2"]
+
+
+@pytest.mark.slow
+def test_kernels_work_on_a_plain_processor(gallery: Floats, queries: Floats, tmp_path: Path) -> None:
+    copy_of_the_package(tmp_path)
+    np.savez(tmp_path / "data.npz", gallery=gallery, queries=queries[:20])
+    program = (
+        "import numpy as np; from evidex.retrieval import tiles; from evidex.retrieval.scan import scan;"
+        "from evidex.retrieval.quantize import quantize_int8; data = np.load('data.npz');"
+        "common = dict(temperature=0.1, top=10); codes = quantize_int8(data['gallery']);"
+        "full = scan(data['queries'], data['gallery'], **common);"
+        "small = scan(data['queries'], codes, exact=data['gallery'], **common);"
+        "np.savez('out.npz', full=full.log_sum_exp, full_ids=full.ids, small=small.log_sum_exp, small_ids=small.ids);"
+        "print(tiles.LANES, tiles.HAS_INT8_DOT)"
+    )
+    printed = run_a_copy(f"import os; os.chdir({str(tmp_path)!r});{program}", tmp_path, NUMBA_CPU_NAME="generic")
+    assert printed == ["8 False"]
+    want = naive(queries[:20], gallery, 0.1, 10)
+    with np.load(tmp_path / "out.npz") as out:
+        for name, tolerance in (("full", 1e-6), ("small", 1e-3)):
+            np.testing.assert_array_equal(out[f"{name}_ids"], want.ids)
+            np.testing.assert_allclose(out[name], want.log_sum_exp, atol=tolerance)

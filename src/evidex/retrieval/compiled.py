@@ -1,11 +1,10 @@
-"""Small compiled pieces that the scan kernels share: element types, exp, the heap of best rows, the running sum.
-
-Kernels are cached on disk by the date of *their* file: touch ``kernels.py`` after a change here.
-"""
+"""Small compiled pieces that the scan kernels share: element types, exp, the heap of best rows, the running sum."""
 
 from __future__ import annotations
 
+import hashlib
 import math
+import pkgutil
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -16,8 +15,13 @@ from numba.extending import overload
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 Array = Any  # numba specialises every kernel for the element types it is called with
 
+# numba caches a function by the content of its own file only, though what it calls is compiled into it.
+_CONTENT = b"".join(pkgutil.get_data("evidex.retrieval", name) or b"" for name in ("compiled.py", "tiles.py"))
+_EDITION = hashlib.sha256(_CONTENT).hexdigest()[:12]
+
 
 def _compile(function: _Function, **options: Any) -> _Function:
+    function.__qualname__ += f"_{_EDITION}"  # becomes part of the name of the cached file
     try:
         compiled: _Function = njit(nogil=True, error_model="numpy", cache=True, **options)(function)
     except RuntimeError:  # no directory for the cache can be written: compile in every process instead

@@ -6,8 +6,6 @@ instructions. Queries lie along the vector lanes; a gallery value is broadcast t
 
 The dot product of a row and a query is accumulated in the order of the dimensions wherever the row lies, so equal rows
 get bit-equal scores.
-
-Kernels that use these tiles are cached on disk by the date of *their* file: touch ``kernels.py`` after a change here.
 """
 
 from __future__ import annotations
@@ -16,11 +14,12 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import binding, ir  # type: ignore[import-untyped]
-from numba import types
+from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-_FEATURES = binding.get_host_cpu_features()
+# Where numba is told to compile for another processor, nothing beyond the common instructions is taken for granted.
+_FEATURES = {} if config.CPU_NAME or config.CPU_FEATURES else binding.get_host_cpu_features()
 _WIDE_REGISTERS = bool(_FEATURES.get("avx512f"))
 
 HAS_INT8_DOT = _WIDE_REGISTERS and bool(_FEATURES.get("avx512vnni"))
