@@ -1,0 +1,96 @@
+"""evidex calibrate: teach a gallery's gate when to refine and when to abstain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from evidex.retrieval.calibrating import KnownQuery, Outcome
+
+
+def command(
+    gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")],
+    queries: Annotated[
+        Path | None,
+        typer.Option(help='Text file, a query a line; or JSON: [{"text" or "image": …, "relevant": [file names]}].'),
+    ] = None,
+    dataset: Annotated[Path | None, typer.Option(help="Dataset folder whose captions are the queries.")] = None,
+    split: Annotated[str, typer.Option(help="Split of the dataset.")] = "val",
+    alpha: Annotated[float, typer.Option(help="Largest share of wrong answers among those given.")] = 0.1,
+    delta: Annotated[float, typer.Option(help="Chance that the promise does not hold.")] = 0.1,
+    top: Annotated[int, typer.Option(min=1, help="An answer is right if a relevant item is among so many hits.")] = 10,
+    score: Annotated[str, typer.Option(help="What queries are judged by: vacuity, similarity or belief.")] = "vacuity",
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same calibration.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> None:
+    """Calibrate with queries of the kind that will be asked; without any, by what the gallery holds.
+
+    Where the right answers are known and in the gallery, a threshold is sought that keeps the promise of --alpha and
+    --delta, and it is said if there is none.
+    """
+    import numpy as np
+
+    from evidex.cli.console import print_json
+    from evidex.errors import InputError
+    from evidex.retrieval.calibrating import Promise, calibrate, self_calibrate
+    from evidex.retrieval.gallery import Gallery
+    from evidex.retrieval.known_queries import dataset_queries, read_queries
+
+    if queries is not None and dataset is not None:
+        raise InputError("give either --queries or --dataset, not both")
+    opened = Gallery.open(gallery)
+    rng = np.random.default_rng(seed)
+    if queries is None and dataset is None:
+        outcomes = self_calibrate(opened, rng, score=score)
+    else:
+        known: dict[Any, list[KnownQuery]]
+        known = read_queries(queries) if queries is not None else dataset_queries(dataset, split, rng)  # type: ignore[arg-type]
+        outcomes = [
+            calibrate(
+                opened,
+                part,
+                direction,
+                promise=Promise(alpha, delta, top),
+                score=score,
+                rng=rng,
+                source=str(queries or dataset),
+            )
+            for direction, part in known.items()
+            if part
+        ]
+    if as_json:
+        print_json([_content(outcome) for outcome in outcomes])
+    else:
+        for outcome in outcomes:
+            _tell(outcome)
+
+
+def _content(outcome: Outcome) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    calibration, guarantee = outcome.calibration, outcome.guarantee
+    return {
+        "queries": calibration.direction,
+        "among": outcome.target,
+        "source": outcome.source,
+        "count": len(calibration.scores),
+        "labelled": outcome.labelled,
+        "score": calibration.score,
+        "gallery_size": calibration.gallery_size,
+        "guarantee": None if guarantee is None else {**asdict(guarantee), "sentence": guarantee.describe()},
+    }
+
+
+def _tell(outcome: Outcome) -> None:
+    calibration = outcome.calibration
+    typer.echo(
+        f"{calibration.direction} queries among {outcome.target}: {len(calibration.scores)} from {outcome.source}, "
+        f"{outcome.labelled} with a known answer, judged by {calibration.score}"
+    )
+    if outcome.guarantee is not None:
+        typer.echo(f"guarantee: {outcome.guarantee.describe()}")
+    else:
+        typer.echo("no guarantee: it needs queries whose answers are known and in the gallery")

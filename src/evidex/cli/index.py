@@ -1,0 +1,129 @@
+"""evidex index: put images and scenes into a gallery."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from evidex.retrieval.gallery import Gallery
+    from evidex.retrieval.indexing import IndexReport
+
+_SHOWN_SKIPS = 10
+
+
+def command(
+    paths: Annotated[list[str], typer.Argument(help="Folders, files or patterns: JPEG, PNG, TIFF, WebP, JPEG 2000.")],
+    gallery: Annotated[Path, typer.Option(help="Folder of the gallery; made if it is not there.")],
+    model: Annotated[
+        str | None,
+        typer.Option(help="Model file, run folder or hub name; by default the gallery's, or the compact one."),
+    ] = None,
+    tile: Annotated[
+        int,
+        typer.Option(help="Side of the tiles that rasters of more than two tiles are cut into; 0 leaves them whole."),
+    ] = 512,
+    overlap: Annotated[int, typer.Option(help="Pixels that neighbouring tiles share.")] = 64,
+    bands: Annotated[str | None, typer.Option(help="Bands shown as red, green, blue, e.g. 4,3,2; or one band.")] = None,
+    stretch: Annotated[str, typer.Option(help="Percentiles that become black and white in 16-bit data.")] = "2,98",
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes that decode; by default one a core.")] = None,
+    prune: Annotated[bool, typer.Option(help="Drop what is gone from the given folders.")] = False,
+    max_pixels: Annotated[int, typer.Option(min=1, help="Largest image that is decoded whole.")] = 100_000_000,
+    self_calibrate: Annotated[
+        bool, typer.Option("--calibrate/--no-calibrate", help="Let the gallery calibrate itself by what it holds.")
+    ] = True,
+    report: Annotated[Path | None, typer.Option(help="Write what was done and skipped, with reasons, as JSON.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Index an archive. Run it again at any time: it goes on where it was, and reads only what is new or changed."""
+    from evidex.cli.console import print_json, progress_bar
+    from evidex.data.items import ReadOptions
+    from evidex.data.rendering import TileOptions
+    from evidex.files import write_json_atomic
+    from evidex.retrieval.indexing import IndexOptions
+
+    tiles = TileOptions(tile, overlap, _whole_numbers(bands), _percentiles(stretch))
+    options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune)
+    opened = _open_or_create(gallery, model)
+    with progress_bar("Indexing") as progress:
+        outcome = opened.add(paths, options=options, progress=progress)
+    sources = _calibrated(opened) if self_calibrate and outcome.rows else []
+    content = _content(outcome, gallery, sources)
+    if report is not None:
+        write_json_atomic(report, content)
+    if as_json:
+        print_json(content)
+    else:
+        _tell(outcome, gallery, sources)
+
+
+def _open_or_create(path: Path, model: str | None) -> Gallery:
+    from evidex.encoders.model import load_model
+    from evidex.retrieval.gallery import Gallery
+
+    if (path / "gallery.json").exists():
+        return Gallery.open(path, load_model(model) if model is not None else None)
+    return Gallery.create(path, load_model(model), source=model)
+
+
+def _calibrated(gallery: Gallery) -> list[str]:
+    import numpy as np
+
+    from evidex.retrieval.calibrating import self_calibrate
+
+    return [
+        f"{outcome.calibration.direction} queries: {len(outcome.calibration.scores)} {outcome.source}"
+        for outcome in self_calibrate(gallery, np.random.default_rng(0))
+    ]
+
+
+def _content(outcome: IndexReport, gallery: Path, sources: list[str]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    content = asdict(outcome)
+    content["gallery"] = str(gallery)
+    content["calibrated_by"] = sources
+    return content
+
+
+def _tell(outcome: IndexReport, gallery: Path, sources: list[str]) -> None:
+    from evidex.cli.console import error_console
+
+    console = error_console()
+    for skip in outcome.skipped[:_SHOWN_SKIPS]:
+        console.print(
+            f"skipped {skip.name}: {skip.reason}", style="yellow", markup=False, highlight=False, soft_wrap=True
+        )
+    if len(outcome.skipped) > _SHOWN_SKIPS:
+        rest = len(outcome.skipped) - _SHOWN_SKIPS
+        console.print(f"… and {rest} more; --report FILE lists all of them", style="yellow", highlight=False)
+    parts = [f"{outcome.added} added"]
+    counts = {"updated": outcome.updated, "unchanged": outcome.unchanged, "moved": outcome.moved}
+    counts |= {"duplicates": len(outcome.duplicates), "pruned": outcome.pruned, "skipped": len(outcome.skipped)}
+    parts += [f"{count} {name}" for name, count in counts.items() if count]
+    rate = f", {outcome.encoded / outcome.seconds:.0f} pictures/s" if outcome.encoded else ""
+    typer.echo(f"{outcome.found} files found: {', '.join(parts)}; {outcome.seconds:.1f} s{rate}")
+    typer.echo(f"{outcome.rows} rows in {gallery}" + (f"; calibrated for {', '.join(sources)}" if sources else ""))
+
+
+def _whole_numbers(text: str | None) -> tuple[int, ...] | None:
+    from evidex.errors import InputError
+
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"bands '{text}': give one or three numbers, e.g. 4,3,2") from None
+
+
+def _percentiles(text: str) -> tuple[float, float]:
+    from evidex.errors import InputError
+
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"stretch '{text}': give two percentiles, e.g. 2,98") from None
+    return low, high

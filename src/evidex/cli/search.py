@@ -1,0 +1,149 @@
+"""evidex search: ask a gallery in words or with an example image."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from rich.console import RenderableType
+
+    from evidex.data.footprints import Bounds
+    from evidex.retrieval.answers import Answer, Hit
+    from evidex.retrieval.gallery import Gallery
+
+_STYLES = {"answered": "bold green", "refined": "bold yellow", "abstained": "bold red"}
+_PICTURE_COLUMNS = 18
+
+
+def command(
+    text: Annotated[str | None, typer.Argument(help="What to look for, in words.")] = None,
+    gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")] = ...,  # type: ignore[assignment]
+    image: Annotated[Path | None, typer.Option(help="An example image to look for, instead of words.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many hits.")] = 10,
+    bbox: Annotated[str | None, typer.Option(help="Only hits that touch this box: west,south,east,north.")] = None,
+    after: Annotated[str | None, typer.Option(help="Only images taken at this time or later, e.g. 2024-06-01.")] = None,
+    before: Annotated[str | None, typer.Option(help="Only images taken earlier than this.")] = None,
+    glob: Annotated[str | None, typer.Option(help="Only files whose path matches, e.g. '*/2024/*.tif'.")] = None,
+    among: Annotated[str | None, typer.Option(help="Look among 'images' or 'texts'; default: images.")] = None,
+    model: Annotated[str | None, typer.Option(help="The gallery's model, if it has moved.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+    as_geojson: Annotated[bool, typer.Option("--geojson", help="Print the hits as GeoJSON features.")] = False,
+    sheet: Annotated[Path | None, typer.Option(help="Write a contact sheet of the hits, .png or .html.")] = None,
+    open_sheet: Annotated[bool, typer.Option("--open", help="Show the contact sheet in the browser.")] = False,
+    pictures: Annotated[bool, typer.Option(help="Draw hits small where the terminal can.")] = True,
+) -> None:
+    """Find images, tiles or captions, and be told how far to trust the answer."""
+    from evidex.cli.console import print_json
+    from evidex.encoders.model import load_model
+    from evidex.errors import InputError
+    from evidex.retrieval.contact_sheet import write_contact_sheet
+    from evidex.retrieval.filters import Filters
+    from evidex.retrieval.gallery import Gallery
+    from evidex.retrieval.retriever import Retriever
+
+    if among not in (None, "images", "texts"):
+        raise InputError(f"among '{among}' is unknown; use images or texts")
+    filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob)
+    opened = Gallery.open(gallery, load_model(model) if model is not None else None)
+    answer = Retriever(opened).search(text=text, image=image, top=top, filters=filters, among=among)  # type: ignore[arg-type]
+    if open_sheet and sheet is None:
+        import tempfile
+
+        sheet = Path(tempfile.mkdtemp(prefix="evidex-")) / "hits.html"
+    if sheet is not None:
+        write_contact_sheet(opened, answer, sheet)
+    if as_geojson:
+        print_json(answer.geojson())
+    elif as_json:
+        print_json(answer.json())
+    else:
+        _show(opened, answer, pictures)
+    if open_sheet and sheet is not None:
+        typer.launch(str(sheet.resolve()))
+
+
+def _show(gallery: Gallery, answer: Answer, pictures: bool) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from evidex.cli.console import output_console
+    from evidex.cli.pictures import can_show
+
+    console = output_console()
+    console.print(Text(answer.explanation, style=_STYLES[answer.verdict]))
+    if answer.promise:
+        console.print(Text(f"Promise: {answer.promise}.", style="dim"))
+    if not answer.hits:
+        return
+    draw = pictures and can_show(console)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    table.add_column("score", justify="right")
+    if draw:
+        table.add_column("")
+    table.add_column("file", overflow="fold")
+    table.add_column("place (lat, lon)", no_wrap=True)
+    table.add_column("caption", overflow="ellipsis")
+    changed = set(answer.refinement.entered) if answer.refinement else set()
+    for hit in answer.hits:
+        cells: list[RenderableType] = [f"{hit.rank}{'+' if hit.id in changed else ''}", f"{hit.score:.3f}"]
+        if draw:
+            cells.append(_drawn(gallery, hit))
+        table.add_row(*cells, Text(_where(hit)), _place(hit), Text(hit.caption or ""))
+    console.print(table)
+    percentile = "" if answer.percentile is None else f", percentile {answer.percentile:.0%}"
+    console.print(
+        f"{answer.verdict}, uncertainty {answer.uncertainty:.4f}{percentile}, {answer.searched} searched, "
+        f"{answer.timings.total:.0f} ms" + ("; + = new after refinement" if changed else ""),
+        style="dim",
+        highlight=False,
+    )
+
+
+def _drawn(gallery: Gallery, hit: Hit) -> RenderableType:
+    from evidex.cli.pictures import half_blocks
+    from evidex.retrieval.contact_sheet import thumbnail
+
+    picture = thumbnail(gallery, hit, 96)
+    return "" if picture is None else half_blocks(picture, _PICTURE_COLUMNS)
+
+
+def _where(hit: Hit) -> str:
+    return hit.path if hit.window is None else f"{hit.path} @ {hit.window.x},{hit.window.y}"
+
+
+def _place(hit: Hit) -> str:
+    if hit.footprint is None:
+        return ""
+    longitude, latitude = hit.footprint.center
+    return f"{latitude:.4f}, {longitude:.4f}"
+
+
+def _box(text: str | None) -> Bounds | None:
+    from evidex.data.footprints import Bounds
+    from evidex.errors import InputError
+
+    if text is None:
+        return None
+    try:
+        west, south, east, north = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"bbox '{text}': give west,south,east,north in degrees, e.g. 13.0,52.3,13.8,52.7") from None
+    return Bounds(west, south, east, north)
+
+
+def _time(text: str | None, option: str) -> datetime | None:
+    from evidex.data.acquired import parse_time
+    from evidex.errors import InputError
+
+    if text is None:
+        return None
+    time = parse_time(text)
+    if time is None:
+        raise InputError(f"{option} '{text}' is no time; write 2024-06-01 or 2024-06-01T12:00:00Z")
+    return time

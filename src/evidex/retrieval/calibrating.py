@@ -1,0 +1,175 @@
+"""Teach a gallery how certain usual queries are, so that an unusual one stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.errors import InputError
+from evidex.retrieval.calibration_store import calibration_path
+from evidex.retrieval.common_questions import COMMON_QUESTIONS
+from evidex.retrieval.filters import NO_FILTERS, Selector, Target
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.gate import Calibration, Direction
+from evidex.retrieval.guarantee import Guarantee, find_threshold
+from evidex.retrieval.partial import Partial
+from evidex.retrieval.retriever import REFINE_RATIO, Query, Retriever
+from evidex.retrieval.scan import scan
+from evidex.retrieval.scores import DEFAULT_SCORE, score_named
+
+MOST_SELF_QUERIES = 500
+_LEAST_QUERIES = 20
+
+
+@dataclass(frozen=True)
+class KnownQuery:
+    """A query of the kind that will be asked; ``relevant`` names rows (by id, path or file name) that answer it."""
+
+    query: Query
+    relevant: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What is asked of a guaranteed threshold: at most ``alpha`` wrong with confidence 1 - ``delta``."""
+
+    alpha: float = 0.1
+    delta: float = 0.1
+    top: int = 10
+    """An answer is right if a relevant row is among this many hits."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A calibration that was stored, and where its queries came from."""
+
+    calibration: Calibration
+    target: Target
+    source: str
+    labelled: int
+    """Queries whose answer is in the gallery; only these can found a guarantee."""
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        return self.calibration.guarantees[0] if self.calibration.guarantees else None
+
+
+def calibrate(
+    gallery: Gallery,
+    queries: Sequence[KnownQuery],
+    direction: Direction,
+    *,
+    promise: Promise | None = None,
+    score: str = DEFAULT_SCORE,
+    rng: np.random.Generator,
+    among: Target | None = None,
+    source: str = "given queries",
+    by_itself: bool = False,
+) -> Outcome:
+    """Store the scores of ``queries`` and, for labelled ones, a threshold that keeps ``promise``.
+
+    Answers are judged as the retriever will give them: queries above the refinement threshold are refined first.
+    """
+    if len(queries) < _LEAST_QUERIES:
+        raise InputError(f"{len(queries)} queries are too few to calibrate with; give at least {_LEAST_QUERIES}")
+    if len(gallery) == 0:
+        raise InputError("the gallery is empty; index something before it is calibrated")
+    top = promise.top if promise else 10
+    selector = Selector(gallery)
+    target = among or selector.default_target()
+    rows = selector.select(NO_FILTERS, target)
+    retriever = Retriever(gallery)
+    asked = [known.query for known in queries]
+    first = retriever.scan(retriever.encode(asked, direction), rows, top)
+    if first.count == 0:
+        raise InputError(f"the gallery holds no {target} to calibrate with; index some first")
+    scores = score_named(score)(first)
+    calibration = Calibration(gallery.info.model_fingerprint, direction, first.count, score, scores)
+    answers = _positions(gallery, queries)
+    if promise is not None and answers:
+        gate = calibration.gate(REFINE_RATIO)
+        hits = {i: first.ids[i] for i in answers}
+        again = [i for i in answers if gate.defers(scores[i])]
+        if again:
+            second = retriever.scan(retriever.refine([asked[i] for i in again], direction), rows, top)
+            hits.update(zip(again, second.ids, strict=True))
+        right = np.array([not answers[i].isdisjoint(hits[i].tolist()) for i in answers])
+        found = find_threshold(scores[list(answers)], right, alpha=promise.alpha, delta=promise.delta, rng=rng)
+        calibration = replace(calibration, guarantees=(found,))
+    path = calibration_path(gallery, direction, target, by_itself=by_itself)
+    calibration.save(path)
+    return Outcome(calibration, target, source, len(answers))
+
+
+def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str = DEFAULT_SCORE) -> list[Outcome]:
+    """Calibrate a gallery by what it holds, for text and for image queries, as far as that goes.
+
+    Text queries: one caption an image where there are captions, else questions that are usual of overhead imagery.
+    Image queries: its own images, each against all others. What `calibrate` stored goes before what is stored here.
+    """
+    outcomes = []
+    pictures: list[int] = []
+    captioned: list[tuple[str, list[str]]] = []
+    for position, record in enumerate(gallery.records(["id", "kind", "captions"])):
+        if record["kind"] != "text":
+            pictures.append(position)
+            if record["captions"]:
+                captioned.append((record["id"], record["captions"]))
+    if not pictures:
+        return []
+    if len(captioned) >= _LEAST_QUERIES:
+        chosen = rng.permutation(len(captioned))[:MOST_SELF_QUERIES]
+        known = [_one_caption(captioned[i], rng) for i in chosen]
+        source = "captions of the gallery"
+    else:
+        known, source = [KnownQuery(text) for text in COMMON_QUESTIONS], "common questions about overhead imagery"
+    outcomes.append(
+        calibrate(gallery, known, "text", score=score, rng=rng, among="images", source=source, by_itself=True)
+    )
+    if len(pictures) > _LEAST_QUERIES:
+        sample = np.sort(rng.permutation(pictures)[:MOST_SELF_QUERIES])
+        values = _scores_among_others(gallery, sample, np.array(pictures), score)
+        calibration = Calibration(gallery.info.model_fingerprint, "image", len(pictures) - 1, score, values)
+        calibration.save(calibration_path(gallery, "image", "images", by_itself=True))
+        outcomes.append(Outcome(calibration, "images", "images of the gallery", 0))
+    return outcomes
+
+
+def _one_caption(captioned: tuple[str, list[str]], rng: np.random.Generator) -> KnownQuery:
+    row_id, captions = captioned
+    # Captions of one image are right or wrong together; a guarantee counts independent queries.
+    return KnownQuery(captions[int(rng.integers(len(captions)))], frozenset([row_id]))
+
+
+def _scores_among_others(
+    gallery: Gallery, sample: NDArray[np.int64], pictures: NDArray[np.int64], score: str
+) -> NDArray[np.float64]:
+    """The score of each sampled row as a query against all pictures but itself."""
+    tau = gallery.temperature
+    found = scan(np.asarray(gallery.vectors[sample]), gallery.vectors, temperature=tau, top=2, rows=pictures)
+    values = []
+    for row, own, part in zip(sample, gallery.vectors[sample].astype(np.float64), found, strict=True):
+        kept = part.ids != row
+        itself = float(own @ own) / tau
+        others = part.log_sum_exp + np.log1p(-np.exp(min(itself - part.log_sum_exp, -1e-12)))
+        rest = Partial(part.ids[kept], part.scores[kept], float(others), part.count - 1, tau)
+        values.append(float(score_named(score)(rest)))
+    return np.array(values)
+
+
+def _positions(gallery: Gallery, queries: Sequence[KnownQuery]) -> dict[int, set[int]]:
+    """The rows that answer each labelled query, as far as they are in the gallery."""
+    names = set().union(*(known.relevant for known in queries))
+    if not names:
+        return {}
+    where: dict[str, set[int]] = {}
+    for position, record in enumerate(gallery.records(["id", "path"])):
+        for name in (record["id"], record["path"], PurePath(record["path"]).name):
+            if name in names:
+                where.setdefault(name, set()).add(position)
+    found = {i: set().union(*(where.get(name, set()) for name in known.relevant)) for i, known in enumerate(queries)}
+    return {i: rows for i, rows in found.items() if rows}

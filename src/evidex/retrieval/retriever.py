@@ -1,0 +1,229 @@
+"""Query → encoder → scan → gate → refinement → answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.data.discover import printable
+from evidex.errors import InputError
+from evidex.retrieval.answers import Answer, Hit, Refinement, Timings, Verdict
+from evidex.retrieval.calibration_store import Policy, load_policy
+from evidex.retrieval.filters import NO_FILTERS, Filters, Selector, Target
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.gate import Direction
+from evidex.retrieval.partial import Partial, ScanResult
+from evidex.retrieval.refine import Refiner, RsRefiner, refine_queries
+from evidex.retrieval.rows import Row
+from evidex.retrieval.scan import scan
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Query = Any  # a text; or a picture, given as a path or a Pillow image
+LARGEST_TOP = 10_000
+REFINE_RATIO = 0.1  # the paper's deferral ratio
+ABSTAIN_RATIO = 0.02
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the scan and the gate say about a batch, before rows are looked up."""
+
+    first: ScanResult
+    final: list[Partial]
+    refined: NDArray[np.bool_]
+    """(queries,) which of them were asked again."""
+    abstained: NDArray[np.bool_]
+    percentiles: NDArray[np.float64] | None
+    encode_ms: float
+    scan_ms: float
+    refine_ms: float
+
+
+class Retriever:
+    """Searches one gallery. Without a calibration every query is answered and none refined."""
+
+    def __init__(
+        self,
+        gallery: Gallery,
+        *,
+        refiner: Refiner | None = None,
+        refine_ratio: float = REFINE_RATIO,
+        abstain_ratio: float = ABSTAIN_RATIO,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        for name, ratio in (("refine_ratio", refine_ratio), ("abstain_ratio", abstain_ratio)):
+            if not 0.0 <= ratio <= 1.0:
+                raise InputError(f"{name} {ratio:g} is not between 0 and 1")
+        self.gallery = gallery
+        self._refiner = refiner
+        self._ratios = refine_ratio, abstain_ratio
+        self._seed = seed
+        self._threads = threads
+        self._selector: Selector | None = None
+        self._policies: dict[tuple[Direction, Target], Policy | None] = {}
+
+    def refresh(self) -> bool:
+        """Take up rows and calibrations that were added since; whether there are new rows."""
+        self._policies = {}
+        return self.gallery.refresh()
+
+    def search(
+        self,
+        *,
+        text: str | None = None,
+        image: str | Path | Image | None = None,
+        top: int = 10,
+        filters: Filters = NO_FILTERS,
+        among: Target | None = None,
+    ) -> Answer:
+        """Answer one query, a text or an image; ``among`` images (the default, where there are any) or texts."""
+        if (text is None) == (image is None):
+            raise InputError("give either a text or an image to search for")
+        if text is not None:
+            return self.search_batch(texts=[text], top=top, filters=filters, among=among)[0]
+        return self.search_batch(images=[image], top=top, filters=filters, among=among)[0]  # type: ignore[list-item]
+
+    def search_batch(
+        self,
+        *,
+        texts: Sequence[str] | None = None,
+        images: Sequence[str | Path | Image] | None = None,
+        top: int = 10,
+        filters: Filters = NO_FILTERS,
+        among: Target | None = None,
+    ) -> list[Answer]:
+        """Answer many queries of one kind in one scan, each as `search` would."""
+        if (texts is None) == (images is None):
+            raise InputError("give either texts or images to search for")
+        if not 1 <= top <= LARGEST_TOP:
+            raise InputError(f"top is {top}; give 1 to {LARGEST_TOP}")
+        direction: Direction = "text" if texts is not None else "image"
+        queries: Sequence[Query] = texts if texts is not None else images or ()
+        if not len(queries):
+            return []
+        for query in queries:
+            if direction == "text" and not (isinstance(query, str) and query.strip()):
+                raise InputError("the query is empty; say in words what to look for")
+        selector = self._current_selector()
+        target = among or selector.default_target()
+        policy = self._policy(direction, target)
+        found = self._find(queries, direction, selector.select(filters, target), policy, top)
+        return self._answers(queries, found, policy)
+
+    def _current_selector(self) -> Selector:
+        if self._selector is None or self._selector.version != self.gallery.version:
+            self._selector = Selector(self.gallery)
+        return self._selector
+
+    def _policy(self, direction: Direction, target: Target) -> Policy | None:
+        key = direction, target
+        if key not in self._policies:
+            self._policies[key] = load_policy(self.gallery, direction, target, *self._ratios)
+        return self._policies[key]
+
+    def _find(
+        self,
+        queries: Sequence[Query],
+        direction: Direction,
+        rows: NDArray[np.bool_] | None,
+        policy: Policy | None,
+        top: int,
+    ) -> Found:
+        self.gallery.model  # noqa: B018 (loading it is no part of the query's time)
+        start = time.perf_counter()
+        vectors = self.encode(queries, direction)
+        encoded = time.perf_counter()
+        first = self.scan(vectors, rows, top)
+        scanned = time.perf_counter()
+        none = np.zeros(len(queries), np.bool_)
+        final = list(first)
+        refined, abstained, percentiles = none, none if first.count else ~none, None
+        if policy is not None and first.count:
+            scores = policy.score(first)
+            percentiles = policy.calibration.percentile(scores)
+            refined, abstained = policy.refine.defers(scores), policy.abstain.defers(scores)
+            again = np.flatnonzero(refined).tolist()
+            if again:
+                second = self.scan(self.refine([queries[i] for i in again], direction), rows, top)
+                for place, part in zip(again, second, strict=True):
+                    final[place] = part
+        end = time.perf_counter()
+        times = [1e3 * span for span in (encoded - start, scanned - encoded, end - scanned)]
+        return Found(first, final, refined, abstained, percentiles, *times)
+
+    def encode(self, queries: Sequence[Query], direction: Direction) -> NDArray[np.float32]:
+        """Unit rows of texts or images, from the gallery's model."""
+        model = self.gallery.model
+        return model.encode_texts(queries) if direction == "text" else model.encode_images(queries)
+
+    def refine(self, queries: Sequence[Query], direction: Direction) -> NDArray[np.float32]:
+        """The same for queries that are asked again in other forms."""
+        if self._refiner is None:
+            self._refiner = RsRefiner()
+        # Every query draws as if it were the only one: the same query gets the same answer in any batch.
+        alone = [0] * len(queries)
+        return refine_queries(self.gallery.model, queries, direction, self._refiner, self._seed, indices=alone)
+
+    def scan(self, vectors: NDArray[np.float32], rows: NDArray[np.bool_] | None, top: int) -> ScanResult:
+        """The best rows and the evidence of all, for encoded queries against the selected rows."""
+        gallery = self.gallery
+        return scan(
+            vectors, gallery.vectors, temperature=gallery.temperature, top=top, threads=self._threads, rows=rows
+        )
+
+    def _answers(self, queries: Sequence[Query], found: Found, policy: Policy | None) -> list[Answer]:
+        start = time.perf_counter()
+        wanted = np.unique(np.concatenate([found.first.ids.ravel(), *(part.ids for part in found.final)]))
+        rows = dict(zip(wanted.tolist(), self.gallery.rows(wanted.tolist()), strict=True))
+        row_ms = 1e3 * (time.perf_counter() - start) / len(queries)
+        deferred = max(int(found.refined.sum()), 1)
+        answers = []
+        for i, query in enumerate(queries):
+            refined, abstained = bool(found.refined[i]), bool(found.abstained[i])
+            verdict: Verdict = "abstained" if abstained else "refined" if refined else "answered"
+            final = found.final[i]
+            answers.append(
+                Answer(
+                    query=_shown(query),
+                    hits=tuple(
+                        Hit.of(rows[int(row)], rank, float(score))
+                        for rank, (row, score) in enumerate(zip(final.ids, final.scores, strict=True), start=1)
+                    ),
+                    verdict=verdict,
+                    uncertainty=final.uncertainty,
+                    percentile=None if found.percentiles is None else float(found.percentiles[i]),
+                    searched=final.count,
+                    promise=None if policy is None else policy.promise,
+                    refinement=self._change(found.first[i], final, rows) if refined else None,
+                    timings=Timings(
+                        encode=found.encode_ms / len(queries),
+                        scan=found.scan_ms / len(queries),
+                        refine=found.refine_ms / deferred if refined else 0.0,
+                        rows=row_ms,
+                    ),
+                )
+            )
+        return answers
+
+    def _change(self, first: Partial, final: Partial, rows: dict[int, Row]) -> Refinement:
+        before, after = first.ids.tolist(), final.ids.tolist()
+        return Refinement(
+            copies=getattr(self._refiner, "copies", 0),
+            entered=tuple(rows[row].id for row in after if row not in set(before)),
+            left=tuple(rows[row].id for row in before if row not in set(after)),
+            reordered=before != after,
+            uncertainty_before=first.uncertainty,
+        )
+
+
+def _shown(query: Query) -> str:
+    return printable(str(query)) if isinstance(query, (str, Path)) else "(image)"

@@ -1,0 +1,33 @@
+"""The numbers a gate may judge a query by; higher means less sure throughout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.errors import InputError
+from evidex.retrieval.gate import certainty_lost
+from evidex.retrieval.partial import Partial, ScanResult
+
+Score = Callable[[Partial | ScanResult], NDArray[np.float64]]
+
+
+def _dissimilarity(result: Partial | ScanResult) -> NDArray[np.float64]:
+    return -np.asarray(result.scores)[..., 0]
+
+
+def _disbelief(result: Partial | ScanResult) -> NDArray[np.float64]:
+    return 1.0 - np.asarray(result.best_belief)
+
+
+# vacuity: the paper's u, as a log-odds; similarity: the best cosine; belief: 1 - α_max/S.
+SCORES: dict[str, Score] = {"vacuity": certainty_lost, "similarity": _dissimilarity, "belief": _disbelief}
+DEFAULT_SCORE = "vacuity"
+
+
+def score_named(name: str) -> Score:
+    if name not in SCORES:
+        raise InputError(f"score '{name}' is unknown; use one of {', '.join(SCORES)}")
+    return SCORES[name]
