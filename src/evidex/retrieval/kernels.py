@@ -21,8 +21,39 @@ from evidex.retrieval.compiled import Array, add_tile, exp, fast, push, strict, 
 
 TILE = 192
 """Rows whose scores are held at a time; blocks begin at multiples of it, so how blocks are cut changes no rounding."""
+_ADDED_AT_ONCE = 16  # terms added in float32 before their sum goes on in float64
 QUERY_VERSIONS = 8
 """Ways in which a query is rounded to int8; a tile holds each of them equally often."""
+
+
+@fast
+def _absorb_one(
+    scores: Array, length: int, rows: Array, gather: bool, start: int, base: int, inverse_temperature: float,
+    heap_scores: Array, heap_rows: Array, sizes: Array, peaks: Array, sums: Array,
+) -> int:  # fmt: skip
+    """Take the scores of one tile for one query; returns the id of a row whose score is not finite, or -1."""
+    inverse = np.float32(inverse_temperature)
+    peak = scores[0]
+    zero = np.float32(0.0)
+    for i in range(length):
+        peak = max(peak, scores[i])
+        zero += scores[i] * np.float32(0.0)
+    if zero != 0:  # NaN, from any score that is not finite
+        for i in range(length):
+            if not math.isfinite(scores[i]):
+                return int(base + (rows[start + i] if gather else start + i))
+    size, capacity = sizes[0], heap_scores.shape[1]
+    if size < capacity or peak >= heap_scores[0, 0]:
+        for i in range(length):
+            if size < capacity or scores[i] >= heap_scores[0, 0]:
+                row = rows[start + i] if gather else start + i
+                size = push(heap_scores[0], heap_rows[0], size, scores[i], base + row)
+        sizes[0] = size
+    total = np.float32(0.0)
+    for i in range(length):
+        total += exp((scores[i] - peak) * inverse)
+    add_tile(peaks, sums, 0, peak, total, inverse_temperature)
+    return -1
 
 
 @fast
@@ -34,9 +65,7 @@ def scan_one(
     """One query, as fast as the rows can be read."""
     dim = vectors.shape[1]
     scores = np.empty(TILE, np.float32)
-    inverse = np.float32(inverse_temperature)
     longest = np.float32(0.0)
-    size = sizes[0]
     for start in range(first, stop, TILE):
         length = min(TILE, stop - start)
         for i in range(length):
@@ -55,33 +84,51 @@ def scan_one(
             if scales.size > 0:
                 score = score * scales[row] + shift[0]
             scores[i] = score
-        peak = scores[0]
-        zero = np.float32(0.0)
-        for i in range(length):
-            peak = max(peak, scores[i])
-            zero += scores[i] * np.float32(0.0)
-        if zero != 0:  # NaN, from any score that is not finite
-            for i in range(length):
-                if not math.isfinite(scores[i]):
-                    return base + (rows[start + i] if gather else start + i), float(longest)
-        if size < heap_scores.shape[1] or peak >= heap_scores[0, 0]:
-            for i in range(length):
-                if size < heap_scores.shape[1] or scores[i] >= heap_scores[0, 0]:
-                    row = rows[start + i] if gather else start + i
-                    size = push(heap_scores[0], heap_rows[0], size, scores[i], base + row)
-        total = np.float32(0.0)
-        for i in range(length):
-            total += exp((scores[i] - peak) * inverse)
-        add_tile(peaks, sums, 0, peak, total, inverse_temperature)
-    sizes[0] = size
+        fault = _absorb_one(
+            scores, length, rows, gather, start, base, inverse_temperature, heap_scores, heap_rows, sizes, peaks, sums
+        )
+        if fault >= 0:
+            return fault, float(longest)
     return -1, float(longest)
+
+
+@fast
+def scan_one_int8(
+    levels: Array, level_scales: Array, level_bias: Array, codes: Array, scales: Array, shift: Array, rows: Array,
+    gather: bool, first: int, stop: int, base: int, inverse_temperature: float, heap_scores: Array, heap_rows: Array,
+    sizes: Array, peaks: Array, sums: Array,
+) -> tuple[int, float]:  # fmt: skip
+    """One query, rounded to two ``levels`` of codes (2, padded d), coarse and fine; needs `tiles.HAS_INT8_DOT`."""
+    count, dim = codes.shape
+    padded = levels.shape[1]
+    chunks = padded // tiles.ROW_CHUNK
+    scores = np.empty(TILE, np.float32)
+    scratch = np.zeros(padded, np.int8)
+    coarse, fine = levels[0].ctypes.data, levels[1].ctypes.data
+    for start in range(first, stop, TILE):
+        length = min(TILE, stop - start)
+        for i in range(length):
+            row = rows[start + i] if gather else start + i
+            address = codes.ctypes.data + row * dim
+            if row * dim + padded > count * dim:  # the last register would reach beyond the array
+                scratch[:dim] = codes[row]
+                address = scratch.ctypes.data
+            high = np.float32(tiles.row_int8(coarse, address, chunks) - level_bias[0])
+            low = np.float32(tiles.row_int8(fine, address, chunks) - level_bias[1])
+            scores[i] = (high * level_scales[0] + low * level_scales[1]) * scales[row] + shift[0]
+        fault = _absorb_one(
+            scores, length, rows, gather, start, base, inverse_temperature, heap_scores, heap_rows, sizes, peaks, sums
+        )
+        if fault >= 0:
+            return fault, 0.0
+    return -1, 0.0
 
 
 @fast
 def _absorb(
     scores: Array, length: int, offset: int, queries: int, rows: Array, gather: bool, start: int, base: int,
     inverse_temperature: float, heap_scores: Array, heap_rows: Array, sizes: Array, peaks: Array, sums: Array,
-    tile_peaks: Array, tile_sums: Array,
+    tile_peaks: Array, tile_sums: Array, totals: Array,
 ) -> int:  # fmt: skip
     """Take the scores (rows, lanes) of one tile for ``queries`` queries from number ``offset`` on."""
     lanes = scores.shape[1]
@@ -97,10 +144,14 @@ def _absorb(
             for lane in range(lanes):
                 if not math.isfinite(scores[i, lane]):
                     return int(base + (rows[start + i] if gather else start + i))
-    tile_sums[:lanes] = 0
-    for i in range(length):
+    totals[:lanes] = 0
+    for chunk in range(0, length, _ADDED_AT_ONCE):
+        tile_sums[:lanes] = 0
+        for i in range(chunk, min(chunk + _ADDED_AT_ONCE, length)):
+            for lane in range(lanes):
+                tile_sums[lane] += exp((scores[i, lane] - tile_peaks[lane]) * inverse)
         for lane in range(lanes):
-            tile_sums[lane] += exp((scores[i, lane] - tile_peaks[lane]) * inverse)
+            totals[lane] += tile_sums[lane]
     capacity = heap_scores.shape[1]
     for lane in range(queries):
         query = offset + lane
@@ -111,7 +162,7 @@ def _absorb(
                     row = rows[start + i] if gather else start + i
                     size = push(heap_scores[query], heap_rows[query], size, scores[i, lane], base + row)
             sizes[query] = size
-        add_tile(peaks, sums, query, tile_peaks[lane], tile_sums[lane], inverse_temperature)
+        add_tile(peaks, sums, query, tile_peaks[lane], totals[lane], inverse_temperature)
     return -1
 
 
@@ -124,7 +175,7 @@ def scan_batch(
     """Many queries, multiplied in float32; ``packed`` is (groups, d, lanes). ``direct``: float32 rows in place."""
     groups, dim, lanes = packed.shape
     scores = np.empty((TILE + tiles.PADDING, lanes), np.float32)
-    tile_peaks, tile_sums = np.empty(lanes, np.float32), np.empty(lanes, np.float32)
+    tile_peaks, tile_sums, totals = np.empty(lanes, np.float32), np.empty(lanes, np.float32), np.empty(lanes)
     scratch = np.empty((1 if direct else TILE, dim), np.float32)
     longest = np.float32(0.0)
     for start in range(first, stop, TILE):
@@ -160,7 +211,7 @@ def scan_batch(
                         scores[i, lane] += shift[offset + lane]
             fault = _absorb(
                 scores, length, offset, min(lanes, sizes.size - offset), rows, gather, start, base, inverse_temperature,
-                heap_scores, heap_rows, sizes, peaks, sums, tile_peaks, tile_sums,
+                heap_scores, heap_rows, sizes, peaks, sums, tile_peaks, tile_sums, totals,
             )  # fmt: skip
             if fault >= 0:
                 return fault, float(longest)
@@ -182,7 +233,7 @@ def scan_batch_int8(
     dim = codes.shape[1]
     products = np.empty((TILE + tiles.PADDING, lanes), np.int32)
     scores = np.empty((TILE, lanes), np.float32)
-    tile_peaks, tile_sums = np.empty(lanes, np.float32), np.empty(lanes, np.float32)
+    tile_peaks, tile_sums, totals = np.empty(lanes, np.float32), np.empty(lanes, np.float32), np.empty(lanes)
     direct = not gather and dim == 4 * steps
     scratch = np.zeros((1 if direct else TILE, 4 * steps), np.int8)
     for start in range(first, stop, TILE):
@@ -211,7 +262,7 @@ def scan_batch_int8(
                     scores[i, lane] = product * (scale * query_scales[query]) + shift[query]
             fault = _absorb(
                 scores, length, offset, min(lanes, sizes.size - offset), rows, gather, start, base, inverse_temperature,
-                heap_scores, heap_rows, sizes, peaks, sums, tile_peaks, tile_sums,
+                heap_scores, heap_rows, sizes, peaks, sums, tile_peaks, tile_sums, totals,
             )  # fmt: skip
             if fault >= 0:
                 return fault, 0.0

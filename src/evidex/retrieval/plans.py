@@ -22,26 +22,41 @@ def plan(queries: Floats, shards: list[Shard], inverse_temperature: float) -> Ru
     lanes = tiles.NARROW if count <= tiles.NARROW else tiles.WIDE
     packed = None if count == 1 else _pack(queries, lanes)
     shifts = {shard.base: _shifts(queries, shard, lanes) for shard in shards}
-    codes = _Int8Queries(queries, lanes) if count > 1 and tiles.HAS_INT8_DOT and dim <= _MOST_INT8_DIMENSIONS else None
+    use_codes = tiles.HAS_INT8_DOT and dim <= _MOST_INT8_DIMENSIONS and any(shard.is_int8 for shard in shards)
+    levels = _Int8Levels(queries[0]) if use_codes and count == 1 else None
+    versions = _Int8Versions(queries, lanes) if use_codes and count > 1 else None
 
     def run(block: Block, *outputs: NDArray[Any]) -> tuple[int, float]:
         shard = block.shard
-        where = (block.rows, block.gather, block.first, block.stop, shard.base, inverse_temperature)
-        shift = shifts[shard.base]
+        where: tuple[Any, ...] = (block.rows, block.gather, block.first, block.stop, shard.base, inverse_temperature)
+        gallery: tuple[Any, ...] = (shard.values, shard.scales, shifts[shard.base])
+        if shard.is_int8 and levels is not None:
+            return kernels.scan_one_int8(levels.codes, levels.scales, levels.bias, *gallery, *where, *outputs)
+        if shard.is_int8 and versions is not None:
+            return kernels.scan_batch_int8(versions.packed, versions.scales, versions.bias, *gallery, *where, *outputs)
         if packed is None:
-            return kernels.scan_one(queries[0], shard.values, shard.scales, shift, *where, shard.is_float32, *outputs)
-        if codes is not None and shard.values.dtype == np.int8:
-            return kernels.scan_batch_int8(
-                codes.packed, codes.scales, codes.bias, shard.values, shard.scales, shift, *where, *outputs
-            )
+            return kernels.scan_one(queries[0], *gallery, *where, *(shard.is_float32, *outputs))
         direct = shard.is_float32 and not block.gather
-        exactly = shard.is_float32
-        return kernels.scan_batch(packed, shard.values, shard.scales, shift, *where, exactly, direct, *outputs)
+        return kernels.scan_batch(packed, *gallery, *where, *(shard.is_float32, direct, *outputs))
 
     return run
 
 
-class _Int8Queries:
+class _Int8Levels:
+    """One query as the sum of a coarse and a fine row of int8 codes: as good as 15 bits."""
+
+    def __init__(self, query: Floats) -> None:
+        coarse_scale = float(np.abs(query).max()) / 127 or 1.0
+        self.scales = np.array([coarse_scale, coarse_scale / 254], np.float32)
+        self.codes = np.zeros((2, -(-len(query) // tiles.ROW_CHUNK) * tiles.ROW_CHUNK), np.int8)
+        exact = query / self.scales[0]
+        self.codes[0, : len(query)] = np.rint(exact).clip(-127, 127)
+        rest = (exact - self.codes[0, : len(query)]) * 254
+        self.codes[1, : len(query)] = np.rint(rest).clip(-127, 127)
+        self.bias = 128 * self.codes.sum(axis=1, dtype=np.int64)
+
+
+class _Int8Versions:
     """Queries rounded to int8 in several ways, four dimensions side by side as the instruction takes them.
 
     One rounding would err in the same direction for every row, and a gallery of similar rows would shift the evidence

@@ -39,6 +39,10 @@ class Shard:
     def is_float32(self) -> bool:
         return self.values.dtype == np.float32
 
+    @property
+    def is_int8(self) -> bool:
+        return self.values.dtype == np.int8
+
     def shifts(self, queries: Floats) -> Scores:
         """What the offset adds to every score of each query."""
         if self.offset.size == 0:
@@ -71,7 +75,8 @@ def as_shards(vectors: Vectors | Sequence[Vectors], dim: int) -> list[Shard]:
             shard = Shard(_read_only(part), _NO_SCALES, _NO_SCALES, base)
         else:
             raise InputError(f"gallery vectors are {part.dtype}; give float32, bfloat16 bits (uint16) or Int8Vectors")
-        shards.append(shard)
+        if len(shard):
+            shards.append(shard)
         base += len(shard)
     return shards
 

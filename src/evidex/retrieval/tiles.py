@@ -28,6 +28,8 @@ HAS_INT8_DOT = _WIDE_REGISTERS and bool(_FEATURES.get("avx512vnni"))
 LANES = 16 if _WIDE_REGISTERS else 8
 WIDE_VECTORS, WIDE_ROWS = (4, 6) if _WIDE_REGISTERS else (2, 6)
 NARROW_VECTORS, NARROW_ROWS = 1, 12
+ROW_CHUNK = 4 * LANES
+"""Codes in a register."""
 WIDE = LANES * WIDE_VECTORS
 """Queries in a full group: 24 (or 12) sums, the query vectors and one broadcast just fill the registers."""
 NARROW = LANES * NARROW_VECTORS
@@ -110,6 +112,31 @@ def _make_tile(element: Any, vectors: int, rows: int, multiply_add: Callable[...
         return types.void(*[types.int64] * 8), generate
 
     return tile
+
+
+def _generate_row_int8(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    query_address, row_address, chunks = args
+    vector = ir.VectorType(_i32, LANES)
+    query, row = (builder.inttoptr(address, vector.as_pointer()) for address in (query_address, row_address))
+    total = cgutils.alloca_once(builder, vector)
+    builder.store(ir.Constant(vector, None), total)
+    signs = ir.Constant(vector, [_SIGN_BITS] * LANES)
+    with cgutils.for_range(builder, chunks) as loop:
+        values, codes = (builder.load(builder.gep(data, [loop.index])) for data in (row, query))
+        values.align = codes.align = 1
+        unsigned = builder.xor(values, signs)
+        builder.store(_multiply_add_int8(builder, vector, builder.load(total), unsigned, codes), total)
+    reduce = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(_i32, [vector]), f"llvm.vector.reduce.add.v{LANES}i32"
+    )
+    return builder.sext(builder.call(reduce, [builder.load(total)]), _i64)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def row_int8(_typing: Any, query: Any, row: Any, chunks: Any) -> Any:
+    """Dot product of one row of codes (the sign bits flipped) and one query, ``chunks`` registers long each."""
+    del query, row, chunks
+    return types.int64(types.int64, types.int64, types.int64), _generate_row_int8
 
 
 # Signed codes become unsigned by flipping their sign bit, which adds 128: the instruction wants one unsigned factor.
