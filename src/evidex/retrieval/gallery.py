@@ -62,6 +62,7 @@ class Gallery:
         self.info = info
         self._model = model
         self._dataset = _open_rows(path, info.dim)
+        self._version = int(self._dataset.version)
         self._vectors: NDArray[np.float32] | None = None
         self._columns: dict[str, Any] = {}
 
@@ -122,7 +123,7 @@ class Gallery:
 
     @property
     def version(self) -> int:
-        return int(self._dataset.version)
+        return self._version
 
     def __len__(self) -> int:
         return int(self._dataset.count_rows())
@@ -136,13 +137,9 @@ class Gallery:
 
     def refresh(self) -> bool:
         """Move to the newest version; whether anything is new."""
-        import lance
-
-        newest = lance.dataset(str(self.path / _ROWS))
-        if newest.version == self._dataset.version:
-            return False
-        self._moved_to(newest)
-        return True
+        before = self._version
+        self._reopen()
+        return self._version != before
 
     def rows(self, positions: Sequence[int]) -> list[Row]:
         """The rows at these positions, in their order."""
@@ -233,19 +230,19 @@ class Gallery:
         if rows:
             merge = self._dataset.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
             merge.execute(to_table(rows, vectors))
-            self.refresh()
+            self._reopen()
 
     def remove(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _IDS_AT_ONCE):
             self._dataset.delete(_id_filter(ids[start : start + _IDS_AT_ONCE]))
-        self.refresh()
+        self._reopen()
 
     def compact(self) -> None:
         """Join the many small pieces that commits leave, and forget versions that nobody reads any more."""
         self._dataset.optimize.compact_files(
             target_rows_per_fragment=_ROWS_IN_FRAGMENT, materialize_deletions_threshold=0.0
         )
-        self.refresh()
+        self._reopen()
         self._dataset.cleanup_old_versions(older_than=_KEEP_VERSIONS)
 
     def pieces(self) -> int:
@@ -256,10 +253,18 @@ class Gallery:
             table = self._dataset.to_table(filter=_id_filter(ids[start : start + _IDS_AT_ONCE]))
             yield from zip(from_table(table), vectors_in(table), strict=True)
 
+    def _reopen(self) -> None:
+        import lance
+
+        self._moved_to(lance.dataset(str(self.path / _ROWS)))
+
     def _moved_to(self, dataset: Any) -> None:
+        """Look at another version. Lance moves a dataset itself along with its own changes, so ours is kept apart."""
         self._dataset = dataset
-        self._vectors = None
-        self._columns = {}
+        if self._version != dataset.version:
+            self._version = int(dataset.version)
+            self._vectors = None
+            self._columns = {}
 
 
 def _known_source(model: Model, source: str | Path | None) -> str:

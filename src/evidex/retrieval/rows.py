@@ -125,7 +125,7 @@ def vectors_in(table: Any) -> NDArray[np.float32]:
     column = table.column("vector")
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     flat = array.flatten().to_numpy(zero_copy_only=True)
-    return np.asarray(flat, dtype=np.float32).reshape(len(array), -1)
+    return np.asarray(flat, dtype=np.float32).reshape(len(array), array.type.list_size)
 
 
 def stored_path(path: str, raw: bytes | None) -> str:

@@ -1,0 +1,320 @@
+"""Indexing as a user meets it: again, after changes, with bad files, interrupted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from evidex.data.items import ReadOptions
+from evidex.data.rendering import TileOptions
+from evidex.errors import InputError
+from evidex.retrieval.decode_worker import Fit, fitted
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.index_run import fit_of
+from evidex.retrieval.indexing import IndexOptions
+from tests.retrieval.archive import WORDS, picture, tiny_model, write_images, write_raster
+
+ONE_WORKER = IndexOptions(workers=1)
+
+
+@pytest.fixture
+def gallery(tmp_path: Path) -> Gallery:
+    return Gallery.create(tmp_path / "gallery", tiny_model())
+
+
+def _by_path(gallery: Gallery) -> dict[str, np.ndarray]:
+    rows = gallery.rows(range(len(gallery)))
+    assert len({row.id for row in rows}) == len(rows)
+    return {row.path: gallery.vectors[position] for position, row in enumerate(rows) if row.window is None}
+
+
+def test_vectors_are_those_of_the_model(gallery: Gallery, tmp_path: Path) -> None:
+    paths = write_images(tmp_path / "a", 20) + write_images(tmp_path / "a" / "deep" / "er", 5, 20, "jpg")
+    write_images(tmp_path / "a" / ".hidden", 2)
+    (tmp_path / "a" / "notes.txt").write_text("no image")
+    report = gallery.add(tmp_path / "a", options=ONE_WORKER)
+    assert (report.found, report.added, report.encoded, report.rows, report.skipped) == (25, 25, 25, 25, ())
+    indexed = _by_path(gallery)
+    expected = tiny_model().encode_images(paths)
+    for path, vector in zip(paths, expected, strict=True):
+        assert np.abs(indexed[str(path)] - vector).max() < 1e-6
+
+
+def test_a_second_run_encodes_only_what_changed(gallery: Gallery, tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    paths = write_images(folder, 12)
+    gallery.add(folder, options=ONE_WORKER)
+    before = _by_path(gallery)
+    again = gallery.add(folder, options=ONE_WORKER)
+    assert (again.unchanged, again.encoded, again.added) == (12, 0, 0)
+
+    os.utime(paths[0], (1, 1))  # touched
+    shutil.copy2(paths[1], folder / "copy.png")  # duplicate
+    paths[2].rename(folder / "renamed.png")  # moved
+    picture(500).save(paths[3])  # changed
+    paths[4].unlink()  # gone
+    picture(501).save(folder / "new.png")
+    report = gallery.add(folder, options=ONE_WORKER)
+    assert report.encoded == 2
+    assert (report.added, report.updated, report.moved, report.unchanged) == (2, 1, 1, 9)
+    assert [(Path(d.name).name, Path(d.of).name) for d in report.duplicates] == [("copy.png", paths[1].name)]
+    after = _by_path(gallery)
+    assert np.array_equal(after[str(paths[0])], before[str(paths[0])])
+    assert np.array_equal(after[str(folder / "copy.png")], before[str(paths[1])])
+    assert np.array_equal(after[str(folder / "renamed.png")], before[str(paths[2])])
+    assert str(paths[2]) not in after
+    assert not np.array_equal(after[str(paths[3])], before[str(paths[3])])
+    assert str(paths[4]) in after  # without --prune
+    assert gallery.add(folder, options=ONE_WORKER).encoded == 0
+
+    pruned = gallery.add(folder, options=IndexOptions(workers=1, prune=True))
+    assert pruned.pruned == 1
+    assert str(paths[4]) not in _by_path(gallery)
+    expected = tiny_model().encode_images(sorted(folder.glob("*.png")))
+    final = _by_path(gallery)
+    assert sorted(final) == sorted(map(str, folder.glob("*.png")))
+    for path, vector in zip(sorted(final), expected, strict=True):
+        assert np.abs(final[path] - vector).max() < 1e-6
+
+
+def test_prune_leaves_other_folders_alone(gallery: Gallery, tmp_path: Path) -> None:
+    kept, pruned = write_images(tmp_path / "a", 2), write_images(tmp_path / "ab", 2, 10)
+    gallery.add([tmp_path / "a", tmp_path / "ab"], options=ONE_WORKER)
+    kept[0].unlink()
+    pruned[0].unlink()
+    gallery.add(tmp_path / "ab", options=IndexOptions(workers=1, prune=True))
+    assert set(_by_path(gallery)) == {str(kept[0]), str(kept[1]), str(pruned[1])}
+
+
+def test_duplicates_in_one_run_have_a_row_each(gallery: Gallery, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for name in ("x", "y", "z"):
+        picture(1).save(tmp_path / "a" / f"{name}.png")
+    report = gallery.add(tmp_path / "a", options=ONE_WORKER)
+    assert (report.added, len(report.duplicates), report.rows) == (3, 2, 3)
+    vectors = gallery.vectors
+    assert np.allclose(vectors, vectors[0], atol=1e-6)
+
+
+def test_globs_and_single_files(gallery: Gallery, tmp_path: Path) -> None:
+    write_images(tmp_path / "a", 3)
+    write_images(tmp_path / "b", 3, 10)
+    odd = tmp_path / "odd.dat"
+    picture(99).save(odd, "PNG")
+    report = gallery.add([str(tmp_path / "*" / "scene_*1*.png"), odd], options=ONE_WORKER)
+    assert sorted(Path(path).name for path in _by_path(gallery)) == [
+        "odd.dat", "scene_0001.png", "scene_0010.png", "scene_0011.png", "scene_0012.png",
+    ]  # fmt: skip
+    assert report.skipped == ()
+    with pytest.raises(InputError, match="nothing matches"):
+        gallery.add(str(tmp_path / "*.xyz"))
+    with pytest.raises(InputError, match="does not exist"):
+        gallery.add(tmp_path / "nowhere")
+
+
+def test_scenes_are_tiled_resumed_and_tiled_again_with_other_options(gallery: Gallery, tmp_path: Path) -> None:
+    values = np.random.default_rng(0).integers(1, 4000, (3, 1200, 1300)).astype(np.uint16)
+    values[:, :600, :600] = 0
+    path = write_raster(tmp_path / "scene.tif", values, nodata=0)
+    report = gallery.add(path, options=ONE_WORKER)
+    rows = gallery.rows(range(len(gallery)))
+    assert (report.added, report.encoded, len(rows)) == (1, 8, 8)  # 3 × 3 windows, the first is empty
+    assert all(row.kind == "tile" and row.footprint is not None and row.window is not None for row in rows)
+    assert [row.complete for row in rows] == [False] * 7 + [True]
+
+    # As a run that was killed after five tiles leaves it.
+    gallery.remove([row.id for row in rows[5:]])
+    report = gallery.add(path, options=ONE_WORKER)
+    assert report.encoded == 3
+    assert {row.id for row in gallery.rows(range(len(gallery)))} == {row.id for row in rows}
+    assert gallery.add(path, options=ONE_WORKER).unchanged == 1
+
+    # All tiles are there, only the mark of completeness is not.
+    last = next(row for row in gallery.rows(range(len(gallery))) if row.complete)
+    gallery.remove([last.id])
+    first = gallery.rows([0])[0]
+    values[:, last.window.y :, last.window.x :] = 0  # type: ignore[union-attr]
+    status = path.stat()
+    write_raster(path, values, nodata=0)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    changed = gallery.add(path, options=ONE_WORKER)
+    assert changed.updated == 1
+    assert last.id not in {row.id for row in gallery.rows(range(len(gallery)))}
+    assert gallery.find(first.id).sha256 != first.sha256
+
+    smaller = IndexOptions(read=ReadOptions(TileOptions(tile=256, overlap=0)), workers=1)
+    assert gallery.add(path, options=smaller).updated == 1
+    assert {(row.window.width, row.window.height) for row in gallery.rows(range(len(gallery))) if row.window} == {
+        (256, 256)
+    }
+
+
+def test_captions_beside_the_images_are_taken_and_corrected(gallery: Gallery, tmp_path: Path) -> None:
+    import json
+
+    paths = write_images(tmp_path / "a" / "images", 4)
+
+    def write(captions: list[str]) -> None:
+        entries = [
+            {"filename": path.name, "split": "x", "captions": [text]}
+            for path, text in zip(paths, captions, strict=False)
+        ]
+        (tmp_path / "a" / "captions.json").write_text(json.dumps({"dataset": "a", "images": entries}))
+
+    write(list(WORDS[:3]))
+    gallery.add(tmp_path / "a", options=ONE_WORKER)
+    found = {Path(row.path).name: row.caption for row in gallery.rows(range(4))}
+    assert found == {path.name: text for path, text in zip(paths, [*WORDS[:3], None], strict=True)}
+    write([*WORDS[:2], "another", "a fourth"])
+    report = gallery.add(tmp_path / "a", options=ONE_WORKER)
+    assert report.encoded == 0
+    found = {Path(row.path).name: row.caption for row in gallery.rows(range(4))}
+    assert found == {path.name: text for path, text in zip(paths, [*WORDS[:2], "another", "a fourth"], strict=True)}
+
+
+def test_workers_prepare_pictures_as_the_encoder_does() -> None:
+    model = tiny_model()
+    for size in ((48, 40), (32, 32), (1, 1), (900, 31), (3000, 2000)):
+        image = picture(3, size)
+        assert np.array_equal(fitted(image, fit_of(model)), model.encoder.prepare_image(image))
+    raw = picture(4)
+    assert np.array_equal(fitted(raw, Fit("none", 0)), np.asarray(raw))
+
+
+def test_a_worker_that_dies_names_its_file(gallery: Gallery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_images(tmp_path / "a", 6)
+    killer = tmp_path / "hook"
+    killer.mkdir()
+    # The decoding processes alone see this hook: it ends them hard on one file, as a crash in a C library would.
+    (killer / "sitecustomize.py").write_text(
+        "import sys, os\n"
+        "if any('decode_worker' in part for part in sys.orig_argv):\n"
+        "    sys.addaudithook(lambda event, args: os.abort() if event == 'open'"
+        " and str(args[0]).endswith('scene_0003.png') else None)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(killer))
+    report = gallery.add(tmp_path / "a", options=IndexOptions(workers=2))
+    assert report.added == 5
+    assert [(Path(skip.name).name, skip.reason) for skip in report.skipped] == [
+        ("scene_0003.png", "crashed the decoder (signal 6)")
+    ]
+
+
+def test_a_file_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evidex.data.discover import discover
+    from evidex.retrieval.decode_worker import Failed, Picture, Task, WorkerSettings
+    from evidex.retrieval.decoding import DecodePool
+
+    write_images(tmp_path / "a", 3)
+    (tmp_path / "hook").mkdir()
+    (tmp_path / "hook" / "sitecustomize.py").write_text(
+        "import sys, time\n"
+        "sys.addaudithook(lambda event, args: time.sleep(60) if event == 'open'"
+        " and str(args[0]).endswith('scene_0001.png') else None)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hook"))
+    tasks = [Task(file) for file in discover([tmp_path / "a"]).files]
+    settings = WorkerSettings(ReadOptions(), Fit("square", 32))
+    with DecodePool(tasks, settings, workers=1, wanted=lambda *_: True, patience=4.0) as pool:
+        messages = list(pool)
+    assert sorted(Path(m.path).name for m in messages if isinstance(m, Picture)) == ["scene_0000.png", "scene_0002.png"]
+    (failed,) = [m for m in messages if isinstance(m, Failed)]
+    assert failed.path.endswith("scene_0001.png")
+    assert "gave no sign" in failed.reason
+
+
+def _hostile(folder: Path) -> tuple[set[str], set[str]]:
+    """Write 300 files; returns the names of those that are valid and of those that are not."""
+    import struct
+    import zlib
+
+    folder.mkdir()
+    good: set[str] = set()
+    bad: set[str] = set()
+    rng = np.random.default_rng(9)
+
+    def add(name: str, data: bytes, valid: bool) -> None:
+        (folder / name).write_bytes(data)
+        (good if valid else bad).add(name)
+
+    def saved(image: Image.Image, kind: str) -> bytes:
+        import io
+
+        stream = io.BytesIO()
+        image.save(stream, kind)
+        return stream.getvalue()
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    def bomb(number: int) -> bytes:
+        header = chunk(b"IHDR", struct.pack(">IIBBBBB", 60_000, 60_000 + number, 8, 2, 0, 0, 0))
+        return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + chunk(b"IEND", b"")
+
+    kinds = {"jpg": "JPEG", "png": "PNG", "tif": "TIFF", "webp": "WEBP", "jp2": "JPEG2000"}
+    for number in range(20):
+        for suffix, kind in kinds.items():
+            whole = saved(picture(1000 + number, (64, 48)), kind)
+            if number < 6:
+                add(f"good_{number}.{suffix}", whole, True)
+            elif number < 16:
+                add(f"cut_{number}.{suffix}", whole[: int(len(whole) * 0.3)], False)
+            else:
+                add(f"junk_{number}.{suffix}", rng.integers(0, 256, 500, dtype=np.uint8).tobytes(), False)
+    for number in range(20):
+        add(f"zero_{number}.png", b"", False)
+        add(f"text_{number}.jpg", b"This is no image.\n" * (number + 1), False)
+        add(f"bomb_{number}.png", bomb(number), False)
+        add(f"wrong_{number}.jpg", saved(picture(2000 + number), "PNG"), True)
+        add(f"dot_{number}.png", saved(Image.new("RGB", (1, 1), (number, 9, 200)), "PNG"), True)
+        add(f"cmyk_{number}.jpg", saved(picture(2100 + number).convert("CMYK"), "JPEG"), True)
+        deep = Image.fromarray(rng.integers(0, 65535, (30, 30)).astype(np.uint16))
+        add(f"deep_{number}.tif", saved(deep, "TIFF"), True)
+        add(f"palette_{number}.png", saved(picture(2200 + number).quantize(16), "PNG"), True)
+        alpha = picture(2300 + number)
+        alpha.putalpha(Image.new("L", alpha.size, 128))
+        add(f"alpha_{number}.png", saved(alpha, "PNG"), True)
+    for number in range(8):
+        (folder / f"loop_{number}.png").symlink_to(folder / f"loop_{number}.png")
+        bad.add(f"loop_{number}.png")
+        (folder / f"dangling_{number}.png").symlink_to(folder / "nothing.png")
+        bad.add(f"dangling_{number}.png")
+    (folder / "circle").symlink_to(folder)
+    os.mkfifo(folder / "pipe.jpg")
+    bad.add("pipe.jpg")
+    name = os.fsdecode(b"caf\xe9.png")
+    picture(3000).save(folder / name)
+    good.add(name)
+    name = os.fsdecode(b"\xff\xfe.jpg")
+    (folder / name).write_bytes(b"no image")
+    bad.add(name)
+    if os.geteuid() != 0:  # root reads everything
+        for number in range(3):
+            add(f"secret_{number}.png", saved(picture(4000 + number), "PNG"), False)
+            (folder / f"secret_{number}.png").chmod(0)
+    return good, bad
+
+
+@pytest.mark.slow
+def test_a_folder_of_hostile_files(gallery: Gallery, tmp_path: Path) -> None:
+    from evidex.data.discover import printable
+
+    good, bad = _hostile(tmp_path / "hostile")
+    assert len(good) + len(bad) >= 300 - 5
+    report = gallery.add(tmp_path / "hostile", options=IndexOptions(workers=2))
+    indexed = {Path(row.path).name for row in gallery.rows(range(len(gallery)))}
+    assert indexed == good
+    skipped = {Path(skip.name).name: skip.reason for skip in report.skipped}
+    assert set(skipped) == {printable(name) for name in bad}
+    assert all(reason and "\n" not in reason for reason in skipped.values())
+    assert "60000×60000" in skipped["bomb_0.png"]
+    assert "leads back to itself" in skipped["loop_0.png"]
+    assert skipped["zero_0.png"] == "empty file"
+    assert np.isfinite(gallery.vectors).all()
+    again = gallery.add(tmp_path / "hostile", options=IndexOptions(workers=2))
+    assert (again.encoded, again.unchanged) == (0, len(good))

@@ -1,0 +1,266 @@
+"""Searching: order, evidence, filters, verdicts, refinement, calibration."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from evidex.data.footprints import Bounds, Footprint
+from evidex.errors import DataError, InputError
+from evidex.retrieval.calibrating import KnownQuery, Promise, calibrate, self_calibrate
+from evidex.retrieval.contact_sheet import write_contact_sheet
+from evidex.retrieval.filters import Filters
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.gate import Calibration
+from evidex.retrieval.known_queries import read_queries
+from evidex.retrieval.retriever import Retriever
+from evidex.retrieval.rows import Row, item_id
+from tests.retrieval.archive import WORDS, picture, tiny_model, write_images
+
+
+def _unit(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    return np.asarray(values / np.linalg.norm(values, axis=-1, keepdims=True), dtype=np.float32)
+
+
+def _square(west: float, south: float, side: float = 0.1) -> Footprint:
+    return Footprint(((west, south), (west + side, south), (west + side, south + side), (west, south + side)))
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> Gallery:
+    """80 rows: even ones around Berlin, odd ones across the date line; a third knows its time; five texts."""
+    made = Gallery.create(tmp_path_factory.mktemp("g") / "gallery", tiny_model())
+    rows = []
+    for n in range(80):
+        path = f"/archive/{2020 + n % 4}/scene_{n}.tif"
+        place = _square(13.0 + n / 100, 52.0) if n % 2 == 0 else _square(179.95, n / 100)
+        time = datetime(2020 + n % 4, 6, 1, tzinfo=UTC) if n % 3 == 0 else None
+        known = place if n < 70 else None
+        rows.append(Row(item_id(path), path, "image", f"{n:064x}", footprint=known, acquired=time))
+    rng = np.random.default_rng(0)
+    made.append(rows, _unit(rng.standard_normal((80, 32)) + 0.5))
+    made.add_texts([f"caption number {n}" for n in range(5)])
+    return made
+
+
+def _calibrate(gallery: Gallery, scores: list[float], score: str = "vacuity", direction: str = "text") -> None:
+    calibration = Calibration(tiny_model().fingerprint, direction, 80, score, np.array(scores))  # type: ignore[arg-type]
+    calibration.save(gallery.path / "calibration" / f"{direction}-to-images.json")
+
+
+@pytest.fixture(autouse=True)
+def uncalibrated(gallery: Gallery) -> None:
+    for path in (gallery.path / "calibration").glob("*"):
+        path.unlink()
+
+
+def test_hits_and_evidence_are_those_of_a_plain_loop(gallery: Gallery) -> None:
+    answer = Retriever(gallery).search(text=WORDS[0], top=7)
+    query = tiny_model().encode_texts([WORDS[0]])[0].astype(np.float64)
+    similarity = gallery.vectors[:80].astype(np.float64) @ query
+    order = np.argsort(-similarity)[:7]
+    assert [hit.id for hit in answer.hits] == [row.id for row in gallery.rows(order.tolist())]
+    assert [hit.score for hit in answer.hits] == pytest.approx(similarity[order].tolist())
+    assert answer.uncertainty == pytest.approx(80 / np.sum(np.exp(similarity / 0.1) + 1), rel=1e-6)
+    assert [hit.rank for hit in answer.hits] == list(range(1, 8))
+    assert (answer.verdict, answer.percentile, answer.searched) == ("answered", None, 80)
+    assert "not calibrated" in answer.explanation
+
+
+def test_a_batch_answers_like_single_queries(gallery: Gallery) -> None:
+    _calibrate(gallery, list(np.linspace(-6, 0, 50)))
+    retriever = Retriever(gallery, refine_ratio=0.5)
+    texts = [*WORDS, "something else entirely", WORDS[1]]
+    batch = retriever.search_batch(texts=texts, top=5)
+    for text, together in zip(texts, batch, strict=True):
+        alone = retriever.search(text=text, top=5)
+        assert [hit.id for hit in alone.hits] == [hit.id for hit in together.hits]
+        assert alone.verdict == together.verdict
+        # A text's vector may differ in its last bits with the padding of its batch.
+        assert [hit.score for hit in alone.hits] == pytest.approx([hit.score for hit in together.hits], abs=1e-5)
+        assert alone.uncertainty == pytest.approx(together.uncertainty, rel=1e-4)
+    assert {answer.verdict for answer in batch} & {"refined", "abstained"}
+    images = retriever.search_batch(images=[picture(1), picture(2)], top=3)
+    assert [hit.id for hit in images[1].hits] == [hit.id for hit in retriever.search(image=picture(2), top=3).hits]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (Filters(bbox=Bounds(13.0, 51.0, 13.2, 53.0)), lambda n: n < 70 and n % 2 == 0 and 13 + n / 100 <= 13.2),
+        (Filters(bbox=Bounds(179.0, -5.0, -179.0, 5.0)), lambda n: n < 70 and n % 2 == 1),
+        (Filters(bbox=Bounds(-180.0, -5.0, -179.96, 5.0)), lambda n: n < 70 and n % 2 == 1),
+        (Filters(bbox=Bounds(-179.0, -5.0, 0.0, 5.0)), lambda n: n < 0),
+        (Filters(after=datetime(2022, 6, 1, tzinfo=UTC)), lambda n: n % 3 == 0 and n % 4 >= 2),
+        (Filters(before=datetime(2022, 6, 1, tzinfo=UTC)), lambda n: n % 3 == 0 and n % 4 < 2),
+        (Filters(glob="2021/*"), lambda n: n % 4 == 1),
+        (Filters(glob="*_1?.tif"), lambda n: 10 <= n < 20),
+        (Filters(glob="/archive/*/scene_7.tif"), lambda n: n == 7),
+        (Filters(glob="2020/*", bbox=Bounds(13.0, 51.0, 13.2, 53.0)), lambda n: n % 4 == 0 and n <= 20),
+    ],
+)
+def test_filters_choose_before_the_scan(gallery: Gallery, filters: Filters, expected: object) -> None:
+    assert callable(expected)
+    wanted = {item_id(f"/archive/{2020 + n % 4}/scene_{n}.tif") for n in range(80) if expected(n)}
+    answer = Retriever(gallery).search(text=WORDS[1], top=100, filters=filters)
+    assert {hit.id for hit in answer.hits} == wanted
+    assert answer.searched == len(wanted)
+    if not wanted:
+        assert answer.verdict == "abstained"
+        assert answer.uncertainty == 1.0
+    else:  # the evidence is that of the rows that were searched
+        rows = [i for i, row in enumerate(gallery.rows(range(80))) if row.id in wanted]
+        s = gallery.vectors[rows].astype(np.float64) @ tiny_model().encode_texts([WORDS[1]])[0]
+        assert answer.uncertainty == pytest.approx(len(rows) / np.sum(np.exp(s / 0.1) + 1), rel=1e-6)
+
+
+def test_texts_are_found_by_images(gallery: Gallery) -> None:
+    answer = Retriever(gallery).search(image=picture(5), among="texts", top=10)
+    assert {hit.kind for hit in answer.hits} == {"text"}
+    assert answer.searched == 5
+    similarity = gallery.vectors[80:] @ tiny_model().encode_images([picture(5)])[0]
+    assert [hit.caption for hit in answer.hits] == [f"caption number {n}" for n in np.argsort(-similarity)]
+
+
+def test_verdicts_follow_the_calibration(gallery: Gallery) -> None:
+    score = -np.log(1 / Retriever(gallery).search(text=WORDS[2]).uncertainty - 1)  # -m
+    for offset, verdict, percentile in ((5.0, "answered", 0.0), (-5.0, "abstained", 1.0)):
+        _calibrate(gallery, [score + offset] * 40)
+        answer = Retriever(gallery).search(text=WORDS[2])
+        assert (answer.verdict, answer.percentile) == (verdict, percentile)
+        assert len(answer.hits) == 10
+    _calibrate(gallery, [score - 1.0] * 93 + [score + 1.0] * 7)
+    answer = Retriever(gallery).search(text=WORDS[2])
+    assert (answer.verdict, answer.percentile) == ("refined", 0.93)
+
+
+def test_refinement_is_the_mean_of_lexicon_copies(gallery: Gallery) -> None:
+    class Fixed:
+        copies = 2
+
+        def texts(self, text: str, rng: np.random.Generator) -> list[str]:  # noqa: ARG002
+            return [WORDS[2], WORDS[3]]
+
+        def images(self, image: object, rng: np.random.Generator) -> list[object]:  # noqa: ARG002
+            return []
+
+    _calibrate(gallery, [-50.0] * 95 + [50.0] * 5)
+    answer = Retriever(gallery, refiner=Fixed()).search(text=WORDS[1], top=10)  # type: ignore[arg-type]
+    assert answer.verdict == "refined"
+    mean = tiny_model().encode_texts([WORDS[1], WORDS[2], WORDS[3]]).astype(np.float64).mean(axis=0)
+    mean /= np.linalg.norm(mean)
+    similarity = gallery.vectors[:80].astype(np.float64) @ mean
+    order = np.argsort(-similarity)[:10].tolist()
+    after = [row.id for row in gallery.rows(order)]
+    assert [hit.id for hit in answer.hits] == after
+    plain = gallery.vectors[:80].astype(np.float64) @ tiny_model().encode_texts([WORDS[1]])[0]
+    before = [row.id for row in gallery.rows(np.argsort(-plain)[:10].tolist())]
+    assert answer.refinement is not None
+    assert set(answer.refinement.entered) == set(after) - set(before)
+    assert set(answer.refinement.left) == set(before) - set(after)
+    assert answer.refinement.uncertainty_before == pytest.approx(80 / np.sum(np.exp(plain / 0.1) + 1), rel=1e-6)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"text": "a", "image": "b"}, {"text": " "}, {"text": "a", "top": 0}])
+def test_senseless_queries_are_refused(gallery: Gallery, arguments: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        Retriever(gallery).search(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("box", [(190, 0, 10, 10), (0, 20, 10, 10), (0, -95, 10, 10), (float("nan"), 0, 1, 1)])
+def test_senseless_boxes_are_refused(box: tuple[float, float, float, float]) -> None:
+    with pytest.raises(InputError, match="west,south,east,north"):
+        Filters(bbox=Bounds(*box))
+
+
+def test_answers_as_json_and_geojson(gallery: Gallery) -> None:
+    answer = Retriever(gallery).search(text=WORDS[0], top=80)
+    content = json.loads(json.dumps(answer.json(), allow_nan=False))
+    assert len(content["hits"]) == 80
+    assert content["verdict"] == "answered"
+    features = json.loads(json.dumps(answer.geojson(), allow_nan=False))["features"]
+    kinds = [feature["geometry"]["type"] if feature["geometry"] else None for feature in features]
+    assert sorted(kinds, key=str) == ["MultiPolygon"] * 35 + [None] * 10 + ["Polygon"] * 35
+
+
+def test_calibration_with_labels_gives_a_guarantee(gallery: Gallery) -> None:
+    texts = [f"{word} number {n}" for n in range(40) for word in WORDS]
+    best = Retriever(gallery).search_batch(texts=texts, top=1)
+    right = [KnownQuery(text, frozenset([answer.hits[0].id])) for text, answer in zip(texts, best, strict=True)]
+    outcome = calibrate(gallery, right, "text", promise=Promise(0.2, 0.1, 80), rng=np.random.default_rng(0))
+    assert outcome.labelled == len(texts)
+    assert outcome.guarantee is not None
+    assert outcome.guarantee.threshold is not None
+    answer = Retriever(gallery).search(text=texts[0])
+    assert answer.promise is not None
+    assert "at most 20.0% wrong" in answer.promise
+
+    wrong_id = gallery.rows([0])[0].id
+    wrong = [KnownQuery(text, frozenset([wrong_id])) for text in texts]
+    outcome = calibrate(gallery, wrong, "text", promise=Promise(0.05, 0.1, 1), rng=np.random.default_rng(0))
+    assert outcome.guarantee is not None
+    assert outcome.guarantee.threshold is None
+    assert "no threshold achieves" in outcome.guarantee.describe()
+    assert Retriever(gallery).search(text=texts[0]).promise is None
+
+
+def test_a_gallery_calibrates_itself(gallery: Gallery) -> None:
+    text, image = self_calibrate(gallery, np.random.default_rng(0))
+    assert text.source.startswith("common questions")
+    assert image.calibration.gallery_size == 79
+    s = gallery.vectors[:80].astype(np.float64) @ gallery.vectors[:80].astype(np.float64).T / 0.1
+    np.fill_diagonal(s, -np.inf)
+    expected = np.sort(-(np.log(np.exp(s).sum(axis=1)) - np.log(79)))
+    assert image.calibration.scores == pytest.approx(expected, rel=1e-5)
+    assert Retriever(gallery).search(image=picture(1)).is_calibrated
+    assert not Retriever(gallery).search(image=picture(1), among="texts").is_calibrated
+    _calibrate(gallery, [-99.0] * 30)  # what is given goes before what the gallery made itself
+    assert Retriever(gallery).search(text=WORDS[0]).percentile == 1.0
+    with pytest.raises(InputError, match="too few"):
+        calibrate(gallery, [KnownQuery("a")], "text", rng=np.random.default_rng(0))
+
+
+def test_queries_from_files(tmp_path: Path) -> None:
+    plain = tmp_path / "q.txt"
+    plain.write_text("# comment\na river\n\n two lakes \n")
+    assert [known.query for known in read_queries(plain)["text"]] == ["a river", "two lakes"]
+    listed = tmp_path / "q.json"
+    listed.write_text(json.dumps([{"text": "a", "relevant": ["x.png"]}, {"image": "b.png"}]))
+    known = read_queries(listed)
+    assert known["text"][0].relevant == {"x.png"}
+    assert known["image"][0].query == tmp_path / "b.png"
+    for nonsense in (
+        '{"text": "a"}',
+        '[{"text": "a", "image": "b"}]',
+        '[{"text": ""}]',
+        "[",
+        '[{"text": "a", "relevant": 3}]',
+    ):
+        listed.write_text(nonsense)
+        with pytest.raises(DataError):
+            read_queries(listed)
+
+
+def test_contact_sheets_show_hits_even_of_files_that_are_gone(tmp_path: Path) -> None:
+    from PIL import Image
+
+    paths = write_images(tmp_path / "a", 6)
+    made = Gallery.create(tmp_path / "g", tiny_model())
+    made.add(tmp_path / "a")
+    answer = Retriever(made).search(text="<b>a river</b>", top=6)
+    paths[0].unlink()
+    write_contact_sheet(made, answer, tmp_path / "sheet.png")
+    with Image.open(tmp_path / "sheet.png") as sheet:
+        assert sheet.width > 1000
+        assert len(set(sheet.resize((64, 32)).get_flattened_data())) > 50
+    write_contact_sheet(made, answer, tmp_path / "sheet.html")
+    page = (tmp_path / "sheet.html").read_text()
+    assert page.count("data:image/jpeg") == 5
+    assert "<b>a river</b>" not in page
+    with pytest.raises(InputError, match="neither"):
+        write_contact_sheet(made, answer, tmp_path / "sheet.pdf")
