@@ -166,6 +166,21 @@ def test_refinement_is_the_mean_of_lexicon_copies(gallery: Gallery) -> None:
     assert answer.refinement.uncertainty_before == pytest.approx(80 / np.sum(np.exp(plain / 0.1) + 1), rel=1e-6)
 
 
+def test_a_search_goes_on_when_a_writer_removed_its_version(tmp_path: Path) -> None:
+    made = Gallery.create(tmp_path / "g", tiny_model())
+    rows = [Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(30)]
+    vectors = _unit(np.random.default_rng(1).standard_normal((30, 32)))
+    made.append(rows[:10], vectors[:10])
+    retriever = Retriever(Gallery.open(made.path))
+    assert retriever.search(text=WORDS[0]).searched == 10
+    pieces = set((made.path / "rows.lance" / "data").iterdir())
+    made.append(rows[10:], vectors[10:])
+    made.compact()
+    for piece in pieces:  # as cleaning up after an hour would do
+        piece.unlink()
+    assert retriever.search(text=WORDS[0], top=30).searched == 30
+
+
 @pytest.mark.parametrize("arguments", [{}, {"text": "a", "image": "b"}, {"text": " "}, {"text": "a", "top": 0}])
 def test_senseless_queries_are_refused(gallery: Gallery, arguments: dict[str, object]) -> None:
     with pytest.raises(InputError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,13 +69,16 @@ class Retriever:
         self._ratios = refine_ratio, abstain_ratio
         self._seed = seed
         self._threads = threads
+        # Rows are looked up by their position in the version that was scanned: no refresh may come in between.
+        self._lock = threading.RLock()
         self._selector: Selector | None = None
         self._policies: dict[tuple[Direction, Target], Policy | None] = {}
 
     def refresh(self) -> bool:
         """Take up rows and calibrations that were added since; whether there are new rows."""
-        self._policies = {}
-        return self.gallery.refresh()
+        with self._lock:
+            self._policies = {}
+            return self.gallery.refresh()
 
     def search(
         self,
@@ -113,6 +117,18 @@ class Retriever:
         for query in queries:
             if direction == "text" and not (isinstance(query, str) and query.strip()):
                 raise InputError("the query is empty; say in words what to look for")
+        with self._lock:
+            try:
+                return self._search(queries, direction, top, filters, among)
+            except OSError:
+                # A writer has joined the table's pieces since, and removed those of the version that is open here.
+                if not self.refresh():
+                    raise
+                return self._search(queries, direction, top, filters, among)
+
+    def _search(
+        self, queries: Sequence[Query], direction: Direction, top: int, filters: Filters, among: Target | None
+    ) -> list[Answer]:
         selector = self._current_selector()
         target = among or selector.default_target()
         policy = self._policy(direction, target)
