@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("--until", type=float, default=float("inf"), help="start no run after this many seconds")
     parser.add_argument("--keep", action="store_true", help="keep checkpoints of finished runs")
     parser.add_argument("set", nargs="*", metavar="section.key=value", help="further overrides of all runs")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
 
     study = tomllib.loads(arguments.study.read_text())
     results = arguments.results or arguments.output / "results.jsonl"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from evidex.cli import degrade, evaluate, sample, train
+from evidex.cli import calibrate, degrade, evaluate, index, sample, search, train
 from evidex.errors import EvidexError, outcome
 
 app = typer.Typer(
@@ -18,7 +18,7 @@ app = typer.Typer(
 )
 
 # The verbs' modules are light: each imports what it works with when it is called.
-for verb in (sample, train, evaluate, degrade):
+for verb in (sample, train, evaluate, degrade, index, calibrate, search):
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
 
 

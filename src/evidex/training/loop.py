@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from evidex.training.batches import Batch, Sentences, epoch_batches, step_genera
 from evidex.training.checkpoint import Progressed, load_checkpoint, save_checkpoint
 from evidex.training.distributed import World
 from evidex.training.mentoring import MentorFeatures, mentor_features
-from evidex.training.schedule import build_optimizer, cosine, set_learning_rate, update_average
+from evidex.training.schedule import WeightAverage, build_optimizer, cosine, set_learning_rate
 from evidex.training.step import Pairs, compute_gradients
 
 
@@ -87,14 +86,15 @@ def train(
     encoder = build_start(config, train_set).to(device)
     scale = nn.Parameter(torch.tensor(np.log(1 / 0.07), device=device, dtype=torch.float32))
     optimizer = build_optimizer(encoder, scale, config.train)
-    average = copy.deepcopy(encoder).eval() if config.train.ema_decay else None
+    average = WeightAverage(encoder, config.train.ema_decay) if config.train.ema_decay else None
+    kept = average.encoder if average else encoder
 
     output = Path(config.output)
     checkpoint = output / "checkpoint.safetensors"
     table = to_table(config)
     progressed = Progressed(0, [], -1.0)
     if checkpoint.exists() and not restart:
-        progressed = load_checkpoint(checkpoint, encoder, average, scale, optimizer, table)
+        progressed = load_checkpoint(checkpoint, encoder, average and average.encoder, scale, optimizer, table)
     if world.main:
         write_json_atomic(output / "config.json", table)
 
@@ -106,7 +106,6 @@ def train(
         summary = _epoch(
             epoch, config, encoder, average, scale, optimizer, train_split, mentors, device, world, watch
         )
-        kept = average if average is not None else encoder
         last = epoch + 1 == config.train.epochs
         best_rsum = progressed.best_rsum
         if last or (epoch + 1) % config.train.evaluate_every == 0:
@@ -117,7 +116,7 @@ def train(
             best_rsum = max(best_rsum, scores.rsum)
         progressed = Progressed(epoch + 1, [*progressed.history, summary], best_rsum)
         if world.main:
-            save_checkpoint(checkpoint, encoder, average, scale, optimizer, progressed, table)
+            save_checkpoint(checkpoint, encoder, average and average.encoder, scale, optimizer, progressed, table)
             write_json_atomic(output / "history.json", progressed.history)
         if watch:
             steps = steps_per_epoch(train_set, config.train.batch_size)
@@ -149,7 +148,7 @@ def _epoch(
     epoch: int,
     config: Config,
     encoder: DualEncoder,
-    average: nn.Module | None,
+    average: WeightAverage | None,
     scale: nn.Parameter,
     optimizer: torch.optim.Optimizer,
     split: _Split,
@@ -176,8 +175,8 @@ def _epoch(
         generator = step_generator(config.seed, batch.step)
         pairs = _pairs(batch, split, encoder, mentors, config, generator, device)
         parts = _step(encoder, scale, optimizer, pairs, config, batch.step / steps, generator, batch.step, world)
-        if average is not None:
-            update_average(average, encoder, config.train.ema_decay, batch.step)
+        if average:
+            average.update(batch.step)
         numbers = parts.numbers()
         for name, value in numbers.items():
             sums[name] = sums.get(name, 0.0) + value
@@ -287,16 +286,14 @@ def _rows(pixels: np.ndarray | torch.Tensor, rows: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(pixels[rows])
 
 
-def _validate(encoder: nn.Module, split: _Split) -> Recall:
-    assert isinstance(encoder, DualEncoder)
+def _validate(encoder: DualEncoder, split: _Split) -> Recall:
     model = Model(encoder, temperature=1.0)
     images = model.encode_pixels(split.pixels, batch_size=256)
     texts = model.encode_texts(split.sentences.texts)[split.sentences.of_caption]
     return recall(match(images, texts).similarity, split.dataset.image_of_caption)
 
 
-def _save_best(output: Path, encoder: nn.Module, config: Config, epoch: int, scores: Recall) -> None:
-    assert isinstance(encoder, DualEncoder)
+def _save_best(output: Path, encoder: DualEncoder, config: Config, epoch: int, scores: Recall) -> None:
     card = {"config": to_table(config), "epoch": epoch + 1, "val": scores.to_json()}
     Model(encoder, config.loss.temperature, card=card).save(output / "model.safetensors")
 

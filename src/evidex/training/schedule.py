@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import torch
@@ -41,7 +42,8 @@ def build_optimizer(encoder: DualEncoder, scale: nn.Parameter, config: TrainConf
                 "weight_decay": config.weight_decay if decays else 0.0,
             }
             for (part, decays), parameters in groups.items()
-        ]
+        ],
+        fused=scale.device.type == "cuda",
     )
 
 
@@ -56,13 +58,20 @@ def _part(name: str) -> str:
     return "image" if name.startswith(("image", "vision", "model.vision", "model.visual")) else "text"
 
 
-@torch.no_grad()
-def update_average(average: nn.Module, current: nn.Module, decay: float, step: int) -> None:
-    """Move ``average`` towards ``current``; early on faster, so that the start is forgotten."""
-    decay = min(decay, (1 + step) / (10 + step))
-    target, source = list(average.state_dict().values()), list(current.state_dict().values())
-    floating = [(a, b) for a, b in zip(target, source, strict=True) if a.is_floating_point()]
-    torch._foreach_lerp_([a for a, _ in floating], [b for _, b in floating], 1 - decay)
-    for a, b in zip(target, source, strict=True):
-        if not a.is_floating_point():
-            a.copy_(b)
+class WeightAverage:
+    """An exponential average of an encoder's weights and statistics."""
+
+    def __init__(self, current: DualEncoder, decay: float) -> None:
+        self.encoder = copy.deepcopy(current).eval()
+        self._decay = decay
+        pairs = list(zip(self.encoder.state_dict().values(), current.state_dict().values(), strict=True))
+        self._averaged = [pair for pair in pairs if pair[0].is_floating_point()]
+        self._copied = [pair for pair in pairs if not pair[0].is_floating_point()]
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """Move towards the current weights; early on faster, so that the start is forgotten."""
+        decay = min(self._decay, (1 + step) / (10 + step))
+        torch._foreach_lerp_([a for a, _ in self._averaged], [b for _, b in self._averaged], 1 - decay)
+        for target, source in self._copied:
+            target.copy_(source)

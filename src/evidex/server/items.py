@@ -1,0 +1,74 @@
+"""Rows by their id: the only way from a request to a file."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evidex.errors import ImageError, NotFoundError
+from evidex.files import sha256_of
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.rows import Row
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_ROWS_KEPT = 8192
+
+
+class Items:
+    """Looks up rows with a handle of its own; safe to use from several threads."""
+
+    def __init__(self, gallery: Path) -> None:
+        self._gallery = Gallery.open(gallery)
+        self._lock = threading.Lock()
+        self._rows: OrderedDict[str, Row] = OrderedDict()
+
+    def refresh(self) -> None:
+        with self._lock:
+            if self._gallery.refresh():
+                self._rows.clear()
+
+    def row(self, row_id: str) -> Row:
+        with self._lock:
+            if row_id in self._rows:
+                self._rows.move_to_end(row_id)
+                return self._rows[row_id]
+            row = self._find(row_id)
+            self._rows[row_id] = row
+            if len(self._rows) > _ROWS_KEPT:
+                self._rows.popitem(last=False)
+            return row
+
+    def _find(self, row_id: str) -> Row:
+        import pyarrow.compute as pc
+
+        place = pc.index(self._gallery.column("id"), row_id).as_py()
+        if place < 0:
+            raise NotFoundError(f"'{row_id[:80]}' is not in the gallery; ids come with the hits of a search")
+        return self._gallery.rows([place])[0]
+
+    def picture(self, row: Row, longest: int) -> Image:
+        """The row's picture, if its file is still the one that was indexed."""
+        if row.kind == "text":
+            raise NotFoundError(f"'{row.id}' is a text and has no picture")
+        _check_unchanged(row)
+        return self._gallery.open_image(row, longest=longest)
+
+
+def _check_unchanged(row: Row) -> None:
+    """What lies at the path now may be another file, that nobody put into the gallery."""
+    try:
+        state = row.file.stat()
+    except (OSError, ValueError):
+        raise NotFoundError(f"'{row.name}' is no longer there; bring it back, or index with --prune") from None
+    if (state.st_size, state.st_mtime_ns) == (row.size, row.mtime_ns):
+        return
+    try:
+        same = state.st_size == row.size and sha256_of(row.file) == row.sha256
+    except OSError as error:
+        raise ImageError(f"'{row.name}' cannot be read ({error.strerror})") from None
+    if not same:
+        raise NotFoundError(f"'{row.name}' has changed since it was indexed; index it again")

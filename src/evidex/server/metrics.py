@@ -1,0 +1,37 @@
+"""What the server tells Prometheus; one registry an app."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client import generate_latest as _generate
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+class Metrics:
+    """Counters of one server."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        of = {"registry": self.registry}
+        self.requests = Counter("evidex_requests", "Requests answered.", ("route", "method", "status"), **of)
+        self.seconds = Histogram(
+            "evidex_request_seconds", "Time to answer a request.", ("route",), buckets=_SECONDS, **of
+        )
+        self.batch_size = Histogram(
+            "evidex_batch_size", "Queries answered in one scan.", ("kind",), buckets=_SIZES, **of
+        )
+        self.verdicts = Counter("evidex_verdicts", "Answers by verdict.", ("verdict",), **of)
+        self.waiting = Gauge("evidex_queries_waiting", "Queries that wait for a scan.", **of)
+        self.running = Gauge("evidex_requests_running", "Requests under way.", **of)
+        self.rows = Gauge("evidex_gallery_rows", "Rows of the gallery.", **of)
+        self.pictures = Counter(
+            "evidex_pictures", "Thumbnails and previews, by where they came from.", ("source",), **of
+        )
+
+    def text(self) -> bytes:
+        return _generate(self.registry)

@@ -1,0 +1,100 @@
+"""From the body of a request to a query: JSON with a text or an item, or a form with a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from evidex.data.discover import printable
+from evidex.data.images import decode_image
+from evidex.errors import ImageError, InputError
+from evidex.server.schemas import ImageRequest, SearchRequest
+from evidex.server.settings import Settings
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_MAGIC = (
+    b"\xff\xd8\xff",
+    b"\x89PNG\r\n\x1a\n",
+    b"II*\0",
+    b"MM\0*",
+    b"II+\0",
+    b"MM\0+",
+    b"\0\0\0\x0cjP  ",
+    b"\xffO\xffQ",
+    b"GIF8",
+    b"BM",
+)
+_LONGEST = 2048
+_FORM_FIELDS = 16
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A picture as it arrived, with what came along."""
+
+    name: str
+    content: bytes
+    request: ImageRequest
+
+
+async def read_question(request: Request) -> SearchRequest | Upload:
+    """Either form, by the content type."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/json":
+        return SearchRequest.model_validate_json(await request.body())
+    if kind == "multipart/form-data":
+        return await _upload(request)
+    shown = printable(kind[:60]) or "nothing"
+    raise HTTPException(
+        415, f"the content type is {shown}; send application/json, or multipart/form-data with an image"
+    )
+
+
+async def _upload(request: Request) -> Upload:
+    async with request.form(max_files=1, max_fields=_FORM_FIELDS, max_part_size=4096) as form:
+        pictures = [value for value in form.getlist("image") if isinstance(value, UploadFile)]
+        if len(pictures) != 1:
+            raise InputError("the form holds no picture; send a file in the field 'image'")
+        fields: dict[str, Any] = {name: value for name, value in form.items() if name != "image" and value != ""}
+        content = await pictures[0].read()
+        name = printable((pictures[0].filename or "the picture").replace("\\", "/").rpartition("/")[2][:80])
+    return Upload(name or "the picture", content, ImageRequest.model_validate(fields))
+
+
+def decode_upload(upload: Upload, settings: Settings) -> Image:
+    """The picture; only of formats that are decoded without running other programs."""
+    content = upload.content
+    if not content:
+        raise ImageError(f"'{upload.name}' is empty; send the file's bytes")
+    if not (content.startswith(_MAGIC) or (content[:4] == b"RIFF" and content[8:12] == b"WEBP")):
+        raise ImageError(f"'{upload.name}' is no image that can be read; give JPEG, PNG, TIFF, WebP or JPEG 2000")
+    picture = decode_image(content, max_pixels=settings.max_pixels, name=upload.name)
+    # Waiting pictures take memory; scenes are indexed no larger than this either.
+    picture.thumbnail((_LONGEST, _LONGEST))
+    return picture
+
+
+def check_text(text: str, settings: Settings) -> str:
+    """``text`` if it can be encoded."""
+    if not text.strip():
+        raise InputError("the query is empty; say in words what to look for")
+    if len(text) > settings.max_text:
+        raise InputError(f"the query has {len(text)} characters, more than {settings.max_text}; shorten it")
+    if not text.isascii():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise InputError("the query holds half a character (a lone surrogate); send plain Unicode") from None
+    return text
+
+
+def check_top(top: int, settings: Settings) -> int:
+    if top > settings.max_top:
+        raise InputError(f"top is {top}; give 1 to {settings.max_top}")
+    return top

@@ -1,0 +1,294 @@
+"""What goes in and out, for the schema at /openapi.json."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from evidex.data.acquired import parse_time
+from evidex.data.footprints import Bounds, Footprint
+from evidex.errors import InputError
+from evidex.retrieval.answers import Answer, Hit
+from evidex.retrieval.filters import Filters, Target
+from evidex.retrieval.rows import Row
+from evidex.server.engine import Mode
+
+_HIT: dict[str, Any] = {
+    "rank": 1,
+    "id": "0f3c5a7d9be1426488aa0b12",
+    "score": 0.412,
+    "kind": "image",
+    "path": "archive/airport_00012.tif",
+    "caption": "many planes near a terminal",
+    "width": 224,
+    "height": 224,
+    "window": None,
+    "footprint": {"type": "Polygon", "coordinates": [[[-1.2, 39.1], [-1.2, 39.0], [-1.1, 39.0], [-1.2, 39.1]]]},
+    "corners": [[-1.2, 39.1], [-1.1, 39.1], [-1.1, 39.0], [-1.2, 39.0]],
+    "crs": "EPSG:32630",
+    "acquired": "2021-06-01T10:45:00Z",
+}
+_ANSWER: dict[str, Any] = {
+    "query": "planes beside a terminal",
+    "verdict": "answered",
+    "headline": "Good matches",
+    "explanation": "Answered: the archive supports this well enough (12% of the calibration's questions found more evidence).",
+    "uncertainty": 0.031,
+    "percentile": 0.12,
+    "calibrated": True,
+    "promise": None,
+    "searched": 1200,
+    "refinement": None,
+    "timings_ms": {"encode": 4.1, "scan": 1.9, "refine": 0.0, "rows": 1.2, "total": 7.2},
+    "hits": [_HIT],
+}
+
+
+class _Question(BaseModel):
+    """How to search, and which rows may be found."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    top: Annotated[int, Field(ge=1, le=10_000, description="How many hits; the server's limit is in /gallery.")] = 12
+    mode: Annotated[
+        Mode,
+        Field(description="auto: ask again where uncertain; plain: never ask again; careful: always ask again."),
+    ] = "auto"
+    among: Annotated[Target | None, Field(description="Look among images (the default) or texts.")] = None
+    bbox: Annotated[
+        list[float] | None,
+        Field(min_length=4, max_length=4, description="west, south, east, north in degrees; west > east crosses 180°."),
+    ] = None
+    after: Annotated[str | None, Field(max_length=40, description="Taken at this time or later.")] = None
+    before: Annotated[str | None, Field(max_length=40, description="Taken earlier than this.")] = None
+    glob: Annotated[str | None, Field(max_length=300, description="Matches the path, or its end.")] = None
+
+    def filters(self) -> Filters:
+        box = None if self.bbox is None else Bounds(*self.bbox)
+        return Filters(box, _time(self.after, "after"), _time(self.before, "before"), self.glob)
+
+
+class SearchRequest(_Question):
+    """One query: a text, or the id of an item to search for its like. Pictures come as multipart/form-data."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"text": "planes beside a terminal", "top": 12},
+                {"text": "a river between fields", "bbox": [-1.5, 38.8, 0.0, 40.0], "after": "2020-01-01"},
+                {"item": "0f3c5a7d9be1426488aa0b12"},
+            ]
+        },
+    )
+    text: Annotated[str | None, Field(description="What to look for, in words.")] = None
+    item: Annotated[str | None, Field(max_length=200, description="Look for what is like this item.")] = None
+
+
+class ImageRequest(_Question):
+    """The fields that may come with an uploaded picture."""
+
+    bbox: Annotated[str | None, Field(max_length=200, description="west,south,east,north in degrees.")] = None  # type: ignore[assignment]
+
+    def filters(self) -> Filters:
+        box = None if self.bbox is None else _box(self.bbox)
+        return Filters(box, _time(self.after, "after"), _time(self.before, "before"), self.glob)
+
+
+class BatchRequest(_Question):
+    """Several texts, answered in one scan."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"texts": ["a harbour with ships", "a desert with dunes"], "top": 5}]},
+    )
+    texts: Annotated[list[str], Field(min_length=1, description="At most as many as /gallery says.")]
+
+
+class WindowOut(BaseModel):
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+class ItemOut(BaseModel):
+    """One row of the gallery."""
+
+    id: str
+    kind: Literal["image", "tile", "text"]
+    path: str
+    caption: str | None
+    captions: list[str]
+    width: int | None
+    height: int | None
+    window: WindowOut | None
+    footprint: dict[str, Any] | None = Field(description="GeoJSON geometry in WGS84.")
+    corners: list[list[float]] | None = Field(description="Upper left, upper right, lower right, lower left.")
+    crs: str | None
+    acquired: datetime | None
+    size: int = Field(description="Bytes of the file.")
+    sha256: str
+
+
+class HitOut(BaseModel):
+    """One row that was found; its score is the cosine between query and row."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_HIT]})
+
+    rank: int
+    id: str
+    score: float
+    kind: Literal["image", "tile", "text"]
+    path: str
+    caption: str | None
+    width: int | None
+    height: int | None
+    window: WindowOut | None
+    footprint: dict[str, Any] | None = Field(description="GeoJSON geometry in WGS84.")
+    corners: list[list[float]] | None = Field(description="Upper left, upper right, lower right, lower left.")
+    crs: str | None
+    acquired: datetime | None
+
+
+class RefinementOut(BaseModel):
+    """What asking again in other forms changed."""
+
+    copies: int
+    entered: list[str] = Field(description="Ids of hits that were not there before.")
+    left: list[str] = Field(description="Ids of hits that are gone.")
+    reordered: bool
+    uncertainty_before: float
+
+
+class AnswerOut(BaseModel):
+    """Hits, and how far to trust them."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_ANSWER]})
+
+    query: str
+    verdict: Literal["answered", "refined", "abstained"]
+    headline: str = Field(description="The verdict for people, in a few words.")
+    explanation: str
+    uncertainty: float = Field(description="u = K/S: the share of belief that no evidence supports.")
+    percentile: float | None = Field(description="Share of the calibration's queries that were more certain.")
+    calibrated: bool
+    promise: str | None
+    searched: int = Field(description="Rows that passed the filters.")
+    refinement: RefinementOut | None
+    timings_ms: dict[str, float]
+    hits: list[HitOut]
+
+
+class BatchOut(BaseModel):
+    answers: list[AnswerOut]
+
+
+class NeighboursOut(BaseModel):
+    id: str
+    hits: list[HitOut]
+
+
+class CalibrationOut(BaseModel):
+    """What the gate knows about one kind of query; the two marks are percentiles."""
+
+    direction: Literal["text", "image"]
+    among: Literal["images", "texts"]
+    queries: int
+    score: str
+    refine_above: float
+    abstain_above: float
+    promise: str | None
+
+
+class LimitsOut(BaseModel):
+    top: int
+    batch: int
+    text: int
+    body_bytes: int
+    pixels: int
+
+
+class GalleryOut(BaseModel):
+    """What is in the gallery."""
+
+    rows: int
+    version: int
+    kinds: dict[str, int]
+    georeferenced: int
+    dated: int
+    bounds: list[float] | None = Field(description="west, south, east, north; east may run past 180.")
+    first: datetime | None
+    last: datetime | None
+    model: str
+    model_fingerprint: str
+    dim: int
+    calibrations: list[CalibrationOut]
+    limits: LimitsOut
+
+
+class StatusOut(BaseModel):
+    status: str
+
+
+class Problem(BaseModel):
+    """What went wrong, in one line."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"error": "top is 0; give 1 to 200"}]})
+
+    error: str
+
+
+def item_out(row: Row) -> ItemOut:
+    hit = hit_out(Hit.of(row, 1, 0.0)).model_dump(exclude={"rank", "score"})
+    return ItemOut(**hit, captions=list(row.captions), size=row.size, sha256=row.sha256)
+
+
+def hit_out(hit: Hit) -> HitOut:
+    return HitOut(**hit.json(), corners=_corners(hit.footprint))
+
+
+def answer_out(answer: Answer, query: str | None = None) -> AnswerOut:
+    content = answer.json()
+    content["hits"] = [hit_out(hit) for hit in answer.hits]
+    content["query"] = query if query is not None else answer.query
+    return AnswerOut(**content, headline=_headline(answer))
+
+
+def _headline(answer: Answer) -> str:
+    if answer.searched == 0:
+        return "There was nothing to search"
+    if answer.percentile is None:
+        return "The nearest things in the archive"
+    if answer.verdict == "abstained":
+        return "Probably nothing here matches"
+    if answer.verdict == "refined":
+        return "Perhaps: look twice"
+    return "Good matches" if answer.percentile <= 0.5 else "Plausible matches"
+
+
+def _corners(footprint: Footprint | None) -> list[list[float]] | None:
+    """Where the corners of the picture lie: the ring begins at the upper left one and runs down the left side."""
+    if footprint is None or len(footprint.ring) % 4:
+        return None
+    side = len(footprint.ring) // 4
+    return [list(footprint.ring[i * side]) for i in (0, 3, 2, 1)]
+
+
+def _time(text: str | None, name: str) -> datetime | None:
+    if text is None:
+        return None
+    time = parse_time(text)
+    if time is None:
+        raise InputError(f"{name} '{text}' is no time; write 2024-06-01 or 2024-06-01T12:00:00Z")
+    return time
+
+
+def _box(text: str) -> Bounds:
+    try:
+        west, south, east, north = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"bbox '{text}': give west,south,east,north in degrees, e.g. 13.0,52.3,13.8,52.7") from None
+    return Bounds(west, south, east, north)

@@ -1,0 +1,115 @@
+"""The running parts of a server: the search thread with its batches, the picture threads, and the watch for new rows."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+from evidex.errors import BusyError, EvidexError
+from evidex.retrieval.answers import Answer, Hit
+from evidex.retrieval.gallery import Gallery
+from evidex.server.batching import Batcher
+from evidex.server.engine import Engine, Neighbours, Search
+from evidex.server.items import Items
+from evidex.server.limits import BoundedPool, within
+from evidex.server.metrics import Metrics
+from evidex.server.overview import overview
+from evidex.server.schemas import GalleryOut
+from evidex.server.settings import Settings
+from evidex.server.thumbnails import Thumbnails
+
+_LOG = logging.getLogger("evidex.server")
+
+
+class Service:
+    """Made with the app, started and stopped with the event loop."""
+
+    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+        self.settings = settings
+        self.metrics = metrics
+        self.engine = Engine(Gallery.open(settings.gallery), metrics)
+        self.items = Items(settings.gallery)
+        self.thumbnails = Thumbnails(self.items, settings.cache_bytes, metrics)
+        self.pictures = BoundedPool(settings.picture_workers, settings.picture_queue, "pictures")
+        self._search_thread = ThreadPoolExecutor(1, thread_name_prefix="search")
+        self._batcher = Batcher(
+            self.engine.run,
+            self._search_thread,
+            queue=settings.queue,
+            largest=settings.largest_batch,
+            wait_seconds=settings.batch_seconds,
+        )
+        metrics.waiting.set_function(lambda: self._batcher.waiting)
+        self._watch: asyncio.Task[None] | None = None
+        self._overview: GalleryOut | None = None
+        self.trouble: str | None = "the model is still being loaded; ask again in a moment"
+        """Why the server is not ready; None when it is."""
+
+    def start(self) -> None:
+        self._batcher.start()
+        self._watch = asyncio.get_running_loop().create_task(self._keep_watch())
+
+    async def stop(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watch
+        await self._batcher.stop()
+        self._search_thread.shutdown(wait=True, cancel_futures=True)
+        self.pictures.close()
+
+    async def search(self, key: Search, queries: Sequence[Any]) -> list[Answer]:
+        answers: list[Answer] = await within(self.settings.request_seconds, self._batcher.submit(key, queries))
+        return answers
+
+    async def neighbours(self, row_id: str, top: int) -> list[Hit]:
+        (found,) = await within(self.settings.request_seconds, self._batcher.submit(Neighbours(top), [row_id]))
+        if isinstance(found, EvidexError):
+            raise found
+        hits: list[Hit] = found
+        return hits
+
+    async def overview(self) -> GalleryOut:
+        if self._overview is None:
+            self._overview = await within(
+                self.settings.request_seconds,
+                self._in_search_thread(lambda: overview(self.engine.gallery, self.settings)),
+            )
+        return self._overview
+
+    async def refresh(self) -> bool:
+        """Take up new rows and calibrations now; whether there are new rows."""
+        changed: bool = await self._in_search_thread(self.engine.refresh)
+        await asyncio.to_thread(self.items.refresh)
+        self._overview = None
+        return changed
+
+    async def _keep_watch(self) -> None:
+        try:
+            await self._in_search_thread(self.engine.warm_up)
+            self.trouble = None
+        except EvidexError as error:
+            self.trouble = str(error)
+            _LOG.error("not ready: %s", error)
+        while True:
+            await asyncio.sleep(self.settings.refresh_seconds)
+            try:
+                await self.refresh()
+                if self.engine.is_warm:
+                    self.trouble = None
+            except (EvidexError, OSError, ValueError) as error:
+                # The rows that are mapped go on being served.
+                self.trouble = f"the gallery cannot be read any more ({' '.join(str(error).split())[:200]})"
+                _LOG.warning("%s", self.trouble)
+
+    async def _in_search_thread(self, call: Any) -> Any:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._search_thread, call)
+        except RuntimeError as error:
+            if "shutdown" in str(error):
+                raise BusyError("the server is shutting down; ask again when it is back") from None
+            raise

@@ -1,0 +1,66 @@
+"""Everything about a server that can be chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from ipaddress import ip_address
+from pathlib import Path
+
+from evidex.errors import InputError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where to serve which gallery, and the limits that keep one client from taking all."""
+
+    gallery: Path
+    host: str = "127.0.0.1"
+    port: int = 8765
+    token: str | None = None
+    """Clients must send it as ``Authorization: Bearer …``; None lets everybody in."""
+    static: Path | None = None
+    """Folder of the built page; None means the one in the package."""
+
+    max_body_bytes: int = 32 * 2**20
+    max_pixels: int = 40_000_000
+    """Of an uploaded image."""
+    max_top: int = 200
+    max_text: int = 2_000
+    """Characters of a query."""
+    request_seconds: float = 30.0
+    """A request that takes longer is answered with 504 (408 while its body is still arriving)."""
+    max_requests: int = 256
+    """Requests under way at once."""
+    queue: int = 128
+    """Queries that may wait for a scan."""
+    largest_batch: int = 64
+    """Queries answered in one scan; also the most that /search/batch takes."""
+    batch_seconds: float = 0.003
+    """How long the first query of a batch waits for others."""
+    picture_workers: int = 2
+    picture_queue: int = 256
+    cache_bytes: int = 64 * 2**20
+    """Memory for encoded thumbnails and previews."""
+    refresh_seconds: float = 2.0
+    """How often to look for new rows."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise InputError(f"port {self.port} is out of range; choose 0 to 65535 (0 takes a free one)")
+        if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token.strip()):
+            raise InputError("the token is empty or holds characters that no header can carry; use plain ASCII")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            least = 0 if field.name in ("port", "batch_seconds", "cache_bytes") else 1e-9
+            if isinstance(value, (int, float)) and not value >= least:
+                raise InputError(f"{field.name} {value} is too small; give a positive number")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the server."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False

@@ -1,0 +1,101 @@
+"""The loss as a whole: its parts, its switches, its schedules."""
+
+import dataclasses
+
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from evidex.config import LossConfig
+from evidex.losses import Features, edl_loss, info_nce_loss, relation_loss, total_loss, ucl_loss
+from evidex.losses.total import ucl_ramp
+
+PAPER = LossConfig(temperature=0.5, detach_weight=False, kl_reduction="sum", mask_equal_captions=False)
+
+
+def _features(count: int = 6) -> Features:
+    generator = torch.Generator().manual_seed(0)
+
+    def unit(dim: int) -> torch.Tensor:
+        return normalize(torch.randn(count, dim, generator=generator), dim=1)
+
+    return Features(unit(8), unit(8), unit(5), unit(7), torch.arange(count))
+
+
+def _total(config: LossConfig, features: Features, epoch: float = 10.0) -> float:
+    return total_loss(features, config, epoch=epoch, scale=torch.tensor(14.0)).total.item()
+
+
+def test_the_whole_is_equation_19() -> None:
+    features = _features()
+    similarity = features.image @ features.text.T
+    assert features.image_mentor is not None
+    assert features.text_mentor is not None
+    expected = (
+        edl_loss(similarity, temperature=0.5, kl_weight=10 / 40)
+        + 1.0 * ucl_loss(similarity, temperature=0.5)
+        + 1.0
+        * (
+            relation_loss(features.image, features.image_mentor, temperature=1.0)
+            + relation_loss(features.text, features.text_mentor, temperature=1.0)
+        )
+    )
+    assert _total(PAPER, features) == pytest.approx(expected.item(), rel=1e-6)
+
+
+@pytest.mark.parametrize(("switch", "part"), [("kl", "kl"), ("ucl", "ucl"), ("relation", "relation")])
+def test_each_switch_removes_its_part(switch: str, part: str) -> None:
+    features = _features()
+    full = total_loss(features, PAPER, epoch=10.0, scale=torch.tensor(14.0))
+    without = total_loss(
+        features, dataclasses.replace(PAPER, **{switch: False}), epoch=10.0, scale=torch.tensor(14.0)
+    )
+    assert part in full.parts
+    assert part not in without.parts
+    assert full.total.item() - without.total.item() == pytest.approx(full.parts[part].item(), rel=1e-5)
+
+
+def test_kl_grows_with_the_epoch() -> None:
+    features = _features()
+    parts = [
+        total_loss(features, PAPER, epoch=epoch, scale=torch.tensor(1.0)).parts["kl"].item() for epoch in (0.0, 20.0, 40.0)
+    ]
+    assert parts[0] == 0.0
+    assert parts[2] == pytest.approx(2 * parts[1])
+
+
+@pytest.mark.parametrize(("epoch", "share"), [(0.0, 0.0), (7.9, 0.0), (8.0, 0.0), (10.5, 0.5), (13.0, 1.0), (99.0, 1.0)])
+def test_ucl_is_phased_in(epoch: float, share: float) -> None:
+    config = LossConfig(ucl_start_epoch=8.0, ucl_ramp_epochs=5.0)
+    assert ucl_ramp(config, epoch) == pytest.approx(share)
+
+
+def test_ucl_from_the_first_step_is_the_literal_reading() -> None:
+    assert ucl_ramp(LossConfig(), 0.0) == 1.0
+
+
+def test_equal_captions_are_no_negatives_unless_asked() -> None:
+    features = dataclasses.replace(_features(), caption_ids=torch.tensor([0, 1, 0, 3, 4, 5]))
+    masked = dataclasses.replace(PAPER, mask_equal_captions=True)
+    assert _total(masked, features) != pytest.approx(_total(PAPER, features), rel=1e-9)
+    assert _total(masked, _features()) == pytest.approx(_total(PAPER, _features()), rel=1e-12)
+
+
+def test_info_nce_uses_the_learnable_scale() -> None:
+    features = _features()
+    scale = torch.tensor(20.0, requires_grad=True)
+    loss = total_loss(features, LossConfig(objective="infonce"), epoch=0.0, scale=scale)
+    expected = info_nce_loss(features.image @ features.text.T, scale=20.0)
+    assert loss.total.item() == pytest.approx(expected.item(), rel=1e-6)
+    loss.total.backward()
+    assert scale.grad is not None
+    assert scale.grad.abs() > 0
+
+
+@pytest.mark.parametrize("objective", ["elc", "infonce", "vsepp", "poly"])
+def test_a_right_batch_costs_less_than_a_shuffled_one(objective: str) -> None:
+    features = _features(8)
+    config = dataclasses.replace(PAPER, objective=objective, relation=False)  # type: ignore[arg-type]
+    right = dataclasses.replace(features, text=features.image)
+    wrong = dataclasses.replace(features, text=features.image.roll(1, 0))
+    assert _total(config, right) < _total(config, wrong)

@@ -1,0 +1,64 @@
+"""Configuration files: types, unknown keys, overrides."""
+
+from pathlib import Path
+
+import pytest
+
+from evidex.config import Config, load_config, parse, to_table
+from evidex.errors import ConfigError
+
+CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.toml"))
+
+
+def _write(path: Path, text: str) -> Path:
+    file = path / "config.toml"
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize("path", [path for path in CONFIGS if "benchmark" not in path.name], ids=lambda path: path.stem)
+def test_every_configuration_of_the_project_loads(path: Path) -> None:
+    config = load_config(path)
+    assert parse(Config, to_table(config), "again") == config
+
+
+def test_the_paper_is_configured_as_published() -> None:
+    config = load_config(Path(__file__).parents[1] / "configs" / "paper_rsicd.toml")
+    assert (config.train.learning_rate, config.train.batch_size, config.train.epochs) == (1e-6, 128, 40)
+    assert (config.loss.b1, config.loss.b2, config.loss.b3, config.train.weight_decay) == (40.0, 1.0, 1.0, 0.1)
+    assert config.encoder.kind == "clip"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("epochz = 3", "unknown key 'epochz'"),
+        ("[train]\nepoch = 3", "unknown key 'epoch'"),
+        ("[train]\nepochs = 'many'", "expected int"),
+        ("[train]\nepochs = true", "expected int"),
+        ("[train]\nbf16 = 1", "expected bool"),
+        ("[loss]\nobjective = 'magic'", "choose one of"),
+        ("train = 3", "expected a table"),
+        ("seed = ", "not readable as TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        load_config(_write(tmp_path, text))
+    assert "\n" not in str(caught.value).strip()
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nothing\.toml' does not exist"):
+        load_config(tmp_path / "nothing.toml")
+
+
+def test_overrides_are_toml_values_or_words(tmp_path: Path) -> None:
+    path = _write(tmp_path, "seed = 1\n[train]\nepochs = 2")
+    config = load_config(path, ["train.epochs=5", "train.bf16=true", "output=runs/x", "loss.objective=infonce", "loss.b2=3"])
+    assert (config.seed, config.train.epochs, config.train.bf16, config.output) == (1, 5, True, "runs/x")
+    assert (config.loss.objective, config.loss.b2) == ("infonce", 3.0)
+    with pytest.raises(ConfigError, match=r"write section\.key=value"):
+        load_config(path, ["train.epochs"])
+    with pytest.raises(ConfigError, match=r"unknown key 'epohcs'"):
+        load_config(path, ["train.epohcs=5"])
