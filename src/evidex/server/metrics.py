@@ -17,20 +17,20 @@ class Metrics:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
-        of = {"registry": self.registry}
-        self.requests = Counter("evidex_requests", "Requests answered.", ("route", "method", "status"), **of)
+        here = self.registry
+        self.requests = Counter("evidex_requests", "Requests answered.", ("route", "method", "status"), registry=here)
         self.seconds = Histogram(
-            "evidex_request_seconds", "Time to answer a request.", ("route",), buckets=_SECONDS, **of
+            "evidex_request_seconds", "Time to answer a request.", ("route",), buckets=_SECONDS, registry=here
         )
         self.batch_size = Histogram(
-            "evidex_batch_size", "Queries answered in one scan.", ("kind",), buckets=_SIZES, **of
+            "evidex_batch_size", "Queries answered in one scan.", ("kind",), buckets=_SIZES, registry=here
         )
-        self.verdicts = Counter("evidex_verdicts", "Answers by verdict.", ("verdict",), **of)
-        self.waiting = Gauge("evidex_queries_waiting", "Queries that wait for a scan.", **of)
-        self.running = Gauge("evidex_requests_running", "Requests under way.", **of)
-        self.rows = Gauge("evidex_gallery_rows", "Rows of the gallery.", **of)
+        self.verdicts = Counter("evidex_verdicts", "Answers by verdict.", ("verdict",), registry=here)
+        self.waiting = Gauge("evidex_queries_waiting", "Queries that wait for a scan.", registry=here)
+        self.running = Gauge("evidex_requests_running", "Requests under way.", registry=here)
+        self.rows = Gauge("evidex_gallery_rows", "Rows of the gallery.", registry=here)
         self.pictures = Counter(
-            "evidex_pictures", "Thumbnails and previews, by where they came from.", ("source",), **of
+            "evidex_pictures", "Thumbnails and previews, by where they came from.", ("source",), registry=here
         )
 
     def text(self) -> bytes:

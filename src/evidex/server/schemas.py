@@ -34,7 +34,7 @@ _ANSWER: dict[str, Any] = {
     "query": "planes beside a terminal",
     "verdict": "answered",
     "headline": "Good matches",
-    "explanation": "Answered: the archive supports this well enough (12% of the calibration's questions found more evidence).",
+    "explanation": "Answered: the archive supports this well enough.",
     "uncertainty": 0.031,
     "percentile": 0.12,
     "calibrated": True,

@@ -1,13 +1,13 @@
-"""The running parts of a server: the search thread with its batches, the picture threads, and the watch for new rows."""
+"""The running parts of a server: the search thread and its batches, picture threads, the watch for new rows."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from evidex.errors import BusyError, EvidexError
 from evidex.retrieval.answers import Answer, Hit
@@ -22,6 +22,7 @@ from evidex.server.schemas import GalleryOut
 from evidex.server.settings import Settings
 from evidex.server.thumbnails import Thumbnails
 
+T = TypeVar("T")
 _LOG = logging.getLogger("evidex.server")
 
 
@@ -74,16 +75,15 @@ class Service:
         return hits
 
     async def overview(self) -> GalleryOut:
-        if self._overview is None:
-            self._overview = await within(
-                self.settings.request_seconds,
-                self._in_search_thread(lambda: overview(self.engine.gallery, self.settings)),
-            )
-        return self._overview
+        known = self._overview
+        if known is None:
+            look = self._in_search_thread(lambda: overview(self.engine.gallery, self.settings))
+            known = self._overview = await within(self.settings.request_seconds, look)
+        return known
 
     async def refresh(self) -> bool:
         """Take up new rows and calibrations now; whether there are new rows."""
-        changed: bool = await self._in_search_thread(self.engine.refresh)
+        changed = await self._in_search_thread(self.engine.refresh)
         await asyncio.to_thread(self.items.refresh)
         self._overview = None
         return changed
@@ -106,7 +106,7 @@ class Service:
                 self.trouble = f"the gallery cannot be read any more ({' '.join(str(error).split())[:200]})"
                 _LOG.warning("%s", self.trouble)
 
-    async def _in_search_thread(self, call: Any) -> Any:
+    async def _in_search_thread(self, call: Callable[[], T]) -> T:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._search_thread, call)
         except RuntimeError as error:
