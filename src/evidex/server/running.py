@@ -24,7 +24,7 @@ def serve(
     from evidex.server.app import create_app
 
     app = create_app(settings)
-    listener = _bound(settings)
+    listener = bound(settings)
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -47,7 +47,8 @@ def serve(
         Server(config).run([listener])
 
 
-def _bound(settings: Settings) -> socket.socket:
+def bound(settings: Settings) -> socket.socket:
+    """A socket at the address of ``settings``; the kernel holds early clients until the app takes them."""
     try:
         family, _, _, _, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, socket.SOCK_STREAM)
