@@ -1,0 +1,335 @@
+// The page: what the address asks is searched for and shown.
+
+import { getJson, isAlive, Lost, Refusal, search, setToken, showPicture, type Answer, type Gallery } from "./api";
+import { Details } from "./details";
+import { byId, h, plural } from "./dom";
+import { drawFilters } from "./filters";
+import { hitGrid } from "./grid";
+import { HitMap } from "./map";
+import { address, asksSomething, readState, sameQuestion, type State } from "./state";
+import { verdictCard } from "./verdict";
+
+const EXAMPLES = ["planes beside a terminal", "a river between fields", "ships in a harbour", "dense houses in rows"];
+const uploads = new Map<string, File>();
+const results = byId("results");
+const words = byId<HTMLInputElement>("words");
+
+let state = readState();
+let gallery: Gallery | null = null;
+let asked: State | null = null;
+let asking: AbortController | null = null;
+let map: HitMap | null = null;
+
+const details = new Details({
+  open: (id) => move({ open: id }),
+  like: (id) => likeThis(id),
+  show: (item) => {
+    showMap();
+    if (matchMedia("(max-width: 1079px)").matches) {
+      move({ open: "" });
+      byId("map-side").scrollIntoView();
+    }
+    map?.go(item);
+  },
+  close: () => move({ open: "" }),
+  failed: (error) => fail(error),
+});
+
+/** Change what is asked for; the address follows, and what it says is shown. */
+function move(change: Partial<State>): void {
+  const next = { ...state, ...change };
+  if (address(next) === address(state) && !("image" in change)) return;
+  const only = sameQuestion(next, state);
+  // Looking at one hit after another is no history worth keeping.
+  history[only && state.open && next.open ? "replaceState" : "pushState"](null, "", address(next));
+  state = next;
+  void show();
+}
+
+function likeThis(id: string): void {
+  move({ q: "", item: id, image: "", open: "" });
+  scrollTo({ top: 0 });
+}
+
+function searchWith(file: File | undefined): void {
+  if (!file) return;
+  const name = `${file.name || "picture"}`;
+  uploads.set(name, file);
+  asked = null;
+  move({ q: "", item: "", image: name, open: "" });
+}
+
+async function show(): Promise<void> {
+  document.body.classList.toggle("start", !asksSomething(state));
+  drawQuery();
+  drawFilters(state, gallery, move);
+  if (state.open) void details.show(state.open);
+  else closeDetails();
+  if (asked && sameQuestion(asked, state)) return;
+  if (asksSomething(state)) await ask();
+  else drawStart();
+}
+
+function closeDetails(): void {
+  const last = document.querySelector<HTMLElement>(".hit.open");
+  const inside = byId("details").contains(document.activeElement);
+  details.hide();
+  last?.classList.remove("open");
+  if (inside) (last ?? words).focus();
+}
+
+async function ask(): Promise<void> {
+  asking?.abort();
+  const mine = (asking = new AbortController());
+  const wanted = state;
+  const image = uploads.get(wanted.image);
+  document.title = `${wanted.q || wanted.image || "More like this"} · evidex`;
+  if (wanted.image && !image) {
+    say("The picture itself is not kept in the address. Drop it again to repeat this search.");
+    results.querySelector("#hits")!.replaceChildren();
+    byId("verdict").replaceChildren();
+    return;
+  }
+  results.setAttribute("aria-busy", "true");
+  try {
+    const answer = await search(
+      {
+        text: wanted.image || wanted.item ? undefined : wanted.q,
+        item: wanted.item || undefined,
+        image,
+        top: wanted.top,
+        mode: wanted.mode,
+        bbox: wanted.bbox ?? undefined,
+        after: wanted.after || undefined,
+        before: wanted.before || undefined,
+      },
+      mine.signal,
+    );
+    asked = wanted;
+    quiet();
+    drawAnswer(answer);
+  } catch (error) {
+    if (mine.signal.aborted) return;
+    asked = null;
+    fail(error);
+  } finally {
+    if (asking === mine) results.removeAttribute("aria-busy");
+  }
+}
+
+function drawAnswer(answer: Answer): void {
+  const byPicture = Boolean(state.image || state.item);
+  byId("verdict").replaceChildren(verdictCard(answer, gallery, byPicture, (id) => move({ open: id })));
+  const among = answer.searched === gallery?.rows ? "" : ` of ${plural(gallery?.rows ?? 0, "row")}`;
+  const took = `${plural(answer.searched, "row")}${among} searched in ${Math.max(1, Math.round(answer.timings_ms.total ?? 0))} ms`;
+  const title = answer.verdict === "abstained" && answer.hits.length ? "The nearest things, not an answer" : plural(answer.hits.length, "hit");
+  byId("hits").replaceChildren(
+    h("div", { class: "line" }, h("h3", {}, title), h("p", { class: "quiet" }, took)),
+    hitGrid(answer, { open: (id) => openHit(id), like: likeThis, point: (id) => map?.point(id) }),
+  );
+  if (!answer.hits.length) byId("hits").append(nothingFound());
+  const placed = answer.hits.some((hit) => hit.corners);
+  if (placed || state.bbox) showMap();
+  else byId("map-side").hidden = !gallery?.georeferenced;
+  map?.show(answer.hits, state.bbox, gallery?.bounds ?? null);
+}
+
+function openHit(id: string): void {
+  document.querySelector(".hit.open")?.classList.remove("open");
+  document.querySelector(`.hit[data-id="${CSS.escape(id)}"]`)?.classList.add("open");
+  move({ open: id });
+}
+
+function nothingFound(): HTMLElement {
+  const filtered = state.bbox || state.after || state.before;
+  if (gallery?.rows === 0) return emptyGallery();
+  return h("p", { class: "hint" }, filtered ? "No image of the archive passes these filters. Widen the area or the time." : "The archive holds no images.");
+}
+
+function emptyGallery(): HTMLElement {
+  return h("div", { class: "hint" },
+    h("h2", {}, "This gallery is empty"),
+    h("p", {}, "Put something into it; it appears here by itself:"),
+    h("pre", {}, h("code", {}, "evidex index PATH --gallery DIR")));
+}
+
+function drawStart(): void {
+  asking?.abort();
+  asked = null;
+  document.title = "evidex";
+  byId("verdict").replaceChildren();
+  if (gallery?.rows === 0) {
+    byId("hits").replaceChildren(emptyGallery());
+    setTimeout(() => gallery?.rows === 0 && void loadGallery().then(show), 3000);
+    return;
+  }
+  const examples = EXAMPLES.map((text) => h("li", {}, h("button", { type: "button", click: () => move({ q: text }) }, text)));
+  byId("hits").replaceChildren(
+    h("div", { class: "welcome" },
+      h("h1", {}, "What are you looking for?"),
+      h("p", {}, gallery ? `Ask ${plural(gallery.rows, "picture")} in words or with an example, and be told how far to trust the answer.` : "Ask in words or with an example, and be told how far to trust the answer."),
+      h("ul", { class: "examples", "aria-label": "Examples" }, ...examples)),
+  );
+  if (gallery?.georeferenced) {
+    showMap();
+    map?.show([], state.bbox, gallery.bounds);
+  }
+}
+
+function showMap(): void {
+  byId("map-side").hidden = false;
+  map ??= new HitMap({ open: openHit, area: (bbox) => move({ bbox }) });
+}
+
+function drawQuery(): void {
+  words.value = state.q;
+  const place = byId("query-picture");
+  place.hidden = !state.image && !state.item;
+  place.replaceChildren();
+  if (place.hidden) return;
+  const image = h("img", { alt: "" });
+  const file = uploads.get(state.image);
+  if (state.item) showPicture(image, state.item, "thumbnail");
+  else if (file) {
+    image.src = URL.createObjectURL(file);
+    image.addEventListener("error", () => image.remove());
+  }
+  const label = state.item ? "Like this hit" : state.image;
+  place.append(image, h("span", {}, label), h("button", { type: "button", "aria-label": "Remove the picture from the query", click: () => { move({ item: "", image: "" }); words.focus(); } }, "×"));
+}
+
+function say(text: string, action?: HTMLElement): void {
+  const place = byId("notice");
+  place.replaceChildren(h("p", {}, text), ...(action ? [action] : []));
+  place.hidden = false;
+}
+
+function quiet(): void {
+  byId("notice").hidden = true;
+}
+
+function fail(error: unknown): void {
+  if (error instanceof Refusal && error.status === 401) {
+    enter(error.message);
+  } else if (error instanceof Refusal) {
+    const upload = state.image && [413, 415].includes(error.status);
+    say(upload ? `This picture cannot be used: ${error.message}` : `The search was refused: ${error.message}`);
+    byId("verdict").replaceChildren();
+    byId("hits").replaceChildren();
+  } else if (error instanceof Lost) {
+    say(error.message, h("button", { class: "plain", type: "button", click: () => void again() }, "Try again"));
+    waitForServer();
+  } else {
+    say("The page failed on this; load it again.");
+    throw error;
+  }
+}
+
+let waiting = 0;
+
+function waitForServer(): void {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => void isAlive().then((alive) => (alive ? again() : waitForServer())), 2000);
+}
+
+async function again(): Promise<void> {
+  clearTimeout(waiting);
+  quiet();
+  asked = null;
+  if (await loadGallery()) await show();
+}
+
+function enter(why: string): void {
+  const dialog = byId<HTMLDialogElement>("entry");
+  const field = byId<HTMLInputElement>("token");
+  byId("entry-note").textContent = field.value ? why : "";
+  if (!dialog.open) dialog.showModal();
+  dialog.querySelector("form")!.onsubmit = () => {
+    setToken(field.value);
+    void again();
+  };
+}
+
+async function loadGallery(): Promise<boolean> {
+  try {
+    gallery = await getJson<Gallery>("gallery");
+  } catch (error) {
+    fail(error);
+    return false;
+  }
+  const kinds = Object.entries(gallery.kinds).map(([kind, count]) => plural(count, kind));
+  const parts = [kinds.join(", ") || "empty", gallery.georeferenced ? `${gallery.georeferenced.toLocaleString("en")} with a place` : "", gallery.calibrations.length ? "calibrated" : "not calibrated"];
+  byId("about").textContent = parts.filter(Boolean).join(" · ");
+  return true;
+}
+
+function listen(): void {
+  byId("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = words.value.trim();
+    if (!text) {
+      words.focus();
+      return;
+    }
+    if (text === state.q && !state.item && !state.image) {
+      asked = null;
+      void show();
+    } else move({ q: text, item: "", image: "", open: "" });
+    results.focus({ preventScroll: true });
+  });
+  const file = byId<HTMLInputElement>("file");
+  file.addEventListener("change", () => {
+    searchWith(file.files?.[0]);
+    file.value = "";
+  });
+  addEventListener("popstate", () => {
+    state = readState();
+    void show();
+  });
+  document.querySelector(".to-map")!.addEventListener("click", (event) => {
+    event.preventDefault();
+    byId("map-side").scrollIntoView();
+    byId("map-side").focus({ preventScroll: true });
+  });
+  document.querySelector(".brand")!.addEventListener("click", (event) => {
+    event.preventDefault();
+    move({ q: "", item: "", image: "", open: "", bbox: null, after: "", before: "" });
+    words.focus();
+  });
+  byId("theme").addEventListener("click", () => {
+    const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    document.documentElement.dataset.theme = dark ? "light" : "dark";
+    localStorage.setItem("evidex-theme", dark ? "light" : "dark");
+  });
+  byId("help").addEventListener("click", () => byId<HTMLDialogElement>("keys").showModal());
+  addEventListener("keydown", (event) => {
+    const typing = event.target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+    if (event.key === "Escape" && state.open && !document.querySelector("dialog[open]")) move({ open: "" });
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "/") {
+      event.preventDefault();
+      words.focus();
+      words.select();
+    } else if (event.key === "?") byId<HTMLDialogElement>("keys").showModal();
+  });
+  addEventListener("paste", (event) => searchWith([...(event.clipboardData?.files ?? [])].find((one) => one.type.startsWith("image/"))));
+  listenToDrops();
+}
+
+function listenToDrops(): void {
+  const veil = byId("drop");
+  let depth = 0;
+  const holdsFile = (event: DragEvent): boolean => [...(event.dataTransfer?.types ?? [])].includes("Files");
+  addEventListener("dragenter", (event) => holdsFile(event) && (veil.hidden = ++depth === 0));
+  addEventListener("dragleave", (event) => holdsFile(event) && (veil.hidden = --depth <= 0));
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    depth = 0;
+    veil.hidden = true;
+    searchWith(event.dataTransfer?.files[0]);
+  });
+}
+
+listen();
+void loadGallery().then((known) => (known ? show() : undefined));
