@@ -1,0 +1,197 @@
+"""A plan as work: which models to train or load, what to measure of each, and which rows of the report need it.
+
+A job's name is a digest of everything that shapes its result. So nothing that is there already is done again, a
+changed setting never meets an old result, and rows that need the same model share it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from evidex.config import Config, to_table
+from evidex.data.datasets import Dataset
+from evidex.evaluation.report.plan import VARIED, ModelPlan, Plan, training_config
+from evidex.files import sha256_of
+
+FORMAT = 1
+_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measurement of a model."""
+
+    name: Literal["clean", "noisy", "generic"]
+    noisy_seed: int | None = None
+    severity: float = 1.0
+    ratios: tuple[float, ...] = ()
+    refine_seed: int = 0
+    absent: bool = False
+    keep_features: bool = False
+    batch_size: int = 64
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where all trainings begin: the folder of towers and mentors that ``start.py`` writes, and its name."""
+
+    digest: str
+    folder: Path
+    image_tower: str
+    mentors: bool
+
+
+@dataclass(frozen=True)
+class Job:
+    """A model with what is to be measured of it; ``config`` to train, or ``path`` to load."""
+
+    digest: str
+    label: str
+    seed: int
+    measures: tuple[Measure, ...]
+    config: Config | None = None
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class Work:
+    """All jobs by digest, and for every row of the report the jobs that it is the mean of."""
+
+    jobs: Mapping[str, Job]
+    comparison: Mapping[str, tuple[str, ...]]
+    ablation: Mapping[str, tuple[str, ...]]
+    sensitivity: Mapping[str, Mapping[float, tuple[str, ...]]]
+
+
+def expand(plan: Plan, dataset_path: Path, dataset_digest: str, start: Start | None) -> Work:
+    """Everything that ``plan`` asks for; what an earlier row has is not asked for again."""
+    jobs: dict[str, Job] = {}
+
+    def add(
+        model: ModelPlan,
+        seeds: Sequence[int],
+        measures: tuple[Measure, ...],
+        variant: str = "",
+        changes: dict[str, Any] | None = None,
+    ) -> tuple[str, ...]:
+        digests = []
+        for seed in (0,) if model.path else seeds:
+            label = model.name if model.path else f"{model.name}{variant and f' ({variant})'}, seed {seed}"
+            job = _job(plan, model, seed, label, measures, dataset_path, dataset_digest, start, changes or {})
+            jobs.setdefault(job.digest, job)
+            digests.append(job.digest)
+        return tuple(digests)
+
+    ours = plan.our_model()
+    comparison = {
+        model.name: add(model, model.seeds or plan.seeds, _measures(plan, refined=model is ours))
+        for model in sorted(plan.model, key=lambda model: model is not ours)  # ours asks for the most
+    }
+    brief = _brief(plan)
+    ablation: dict[str, tuple[str, ...]] = {}
+    if plan.ablation.row:
+        seeds = plan.ablation.seeds or plan.seeds
+        ablation = {row.name: add(ours, seeds, brief, row.name, row.training) for row in plan.ablation.row}
+        ablation["All"] = add(ours, seeds, brief)
+    varied_seeds = plan.sensitivity.seeds or plan.seeds
+    sensitivity: dict[str, dict[float, tuple[str, ...]]] = {}
+    for name in VARIED:
+        values = getattr(plan.sensitivity, name)
+        if values:
+            chosen = float(getattr(training_config(plan, ours).loss, name))
+            sensitivity[name] = {
+                value: add(ours, varied_seeds, brief, f"{name} = {value:g}", {"loss": {name: value}})
+                for value in sorted({*values, chosen})
+            }
+    in_order = {model.name: comparison[model.name] for model in plan.model}
+    return Work(jobs, in_order, ablation, sensitivity)
+
+
+def dataset_digest(splits: Sequence[Dataset]) -> str:
+    """A digest of the splits' names, captions and image sizes; the images themselves are not read."""
+    content = [
+        [data.name, data.split, *([record.filename, record.label, record.captions, _size(place)] for record, place in
+         zip(data.records, data.locations, strict=True))]
+        for data in splits
+    ]  # fmt: skip
+    return digest_of(content)
+
+
+def digest_of(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def config_digest(config: Config, data: str, start: Start | None) -> str:
+    """The name of a training: its settings without the places of files, and what these files are."""
+    table = to_table(config)
+    del table["output"], table["data"]["path"], table["train"]["label"]
+    return digest_of([FORMAT, table, data, None if start is None else start.digest])
+
+
+def measure_digest(measure: Measure, data: str, split: str) -> str:
+    return digest_of([FORMAT, asdict(measure), data, split])
+
+
+def _job(
+    plan: Plan,
+    model: ModelPlan,
+    seed: int,
+    label: str,
+    measures: tuple[Measure, ...],
+    dataset_path: Path,
+    data: str,
+    start: Start | None,
+    changes: dict[str, Any],
+) -> Job:
+    if model.path:
+        place = Path(model.path)
+        content = sha256_of(place) if place.is_file() else model.path
+        return Job(digest_of([FORMAT, "loaded", content]), label, 0, measures, path=model.path)
+    config = replace(training_config(plan, model, changes), seed=seed)
+    config = replace(config, data=replace(config.data, path=str(dataset_path)))
+    digest = config_digest(config, data, start)
+    return Job(digest, label, seed, measures, config=config if start is None else _started(config, start))
+
+
+def _started(config: Config, start: Start) -> Config:
+    """``config`` from the start's towers, with its mentors where it names none."""
+    encoder = replace(
+        config.encoder, kind="towers", source=str(start.folder), image_tower=start.image_tower, text_tower="words"
+    )
+    mentors = config.mentors
+    if start.mentors:
+        image = mentors.image or str(start.folder / f"{start.image_tower}.safetensors")
+        mentors = replace(mentors, image=image, text=mentors.text or str(start.folder / "text_mentor.safetensors"))
+    return replace(config, encoder=encoder, mentors=mentors)
+
+
+def _measures(plan: Plan, *, refined: bool) -> tuple[Measure, ...]:
+    ratios = tuple(sorted({0.0, plan.refinement.ratio, *plan.refinement.ratios})) if refined else ()
+    clean = Measure(
+        "clean",
+        ratios=(plan.refinement.ratio,) if refined else (),
+        refine_seed=plan.refinement.seed,
+        absent=plan.absent,
+        keep_features=refined,
+        batch_size=plan.batch_size,
+    )
+    noisy = replace(clean, name="noisy", noisy_seed=plan.noise.seed, severity=plan.noise.severity, ratios=ratios)
+    if not (refined and plan.refinement.generic):
+        return clean, noisy
+    return clean, noisy, replace(noisy, name="generic", absent=False, keep_features=False)
+
+
+def _brief(plan: Plan) -> tuple[Measure, ...]:
+    """Clean and noisy recall alone, which the noisy measurement has both of."""
+    noise = plan.noise
+    return (Measure("noisy", noisy_seed=noise.seed, severity=noise.severity, batch_size=plan.batch_size),)
+
+
+def _size(place: Any) -> int:
+    return int(place.stat().st_size if isinstance(place, Path) else place.size)

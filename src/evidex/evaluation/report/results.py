@@ -1,0 +1,186 @@
+"""Measurements of several seeds as mean and spread, row by row of the report."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evidex.evaluation.report.jobs import Job, Measure, Work
+from evidex.evaluation.report.plan import Plan
+from evidex.evaluation.report.work import Place
+from evidex.evaluation.scores import SCORE_NAMES
+
+RECALL_COLUMNS = ("i2t_1", "i2t_5", "i2t_10", "t2i_1", "t2i_5", "t2i_10", "rsum")
+Reader = Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class Number:
+    """Mean of the seeds and their standard deviation (n - 1); no spread of one seed, no mean of none."""
+
+    mean: float | None
+    spread: float | None = None
+    seeds: int = 1
+
+    @staticmethod
+    def of(values: Iterable[float | None]) -> Number:
+        known = [value for value in values if value is not None]
+        if not known:
+            return Number(None, None, 0)
+        mean = math.fsum(known) / len(known)
+        if len(known) == 1:
+            return Number(mean)
+        return Number(mean, math.sqrt(math.fsum((x - mean) ** 2 for x in known) / (len(known) - 1)), len(known))
+
+
+@dataclass(frozen=True)
+class RecallRow:
+    """A row of recalls in per cent: R@1, R@5, R@10 image to text, text to image, RSUM."""
+
+    name: str
+    cells: tuple[Number, ...]
+    seeds: int
+    ours: bool = False
+    parts: tuple[bool, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """What one uncertainty score is worth, by column of ``SCORE_COLUMNS``."""
+
+    model: str
+    condition: str
+    direction: str
+    score: str
+    cells: tuple[Number, ...]
+
+
+SCORE_COLUMNS: Mapping[str, Reader] = {
+    "error_auroc_1": lambda quality: quality["error_auroc"]["1"],
+    "error_auroc_10": lambda quality: quality["error_auroc"]["10"],
+    "degraded_auroc": lambda quality: quality["degraded_auroc"],
+    "removed_class_auroc": lambda quality: quality["removed_class_auroc"],
+    "foreign_auroc": lambda quality: quality["foreign_auroc"],
+    "aurc_1": lambda quality: quality["aurc"]["1"],
+    "aurc_10": lambda quality: quality["aurc"]["10"],
+}
+PARTS = ("EDL", "UW", "KL", "RL", "UCL")
+
+
+class Results:
+    """Reads what the jobs measured."""
+
+    def __init__(self, plan: Plan, work: Work, place: Place) -> None:
+        self.plan, self.work, self.place = plan, work, place
+        self._read: dict[str, dict[str, Any]] = {}
+
+    def measured(self, digest: str, name: str) -> dict[str, Any]:
+        """The JSON of measurement ``name`` of job ``digest``."""
+        job = self.work.jobs[digest]
+        measure = next(measure for measure in job.measures if measure.name == name)
+        path = str(self.place.measured(job, measure))
+        if path not in self._read:
+            self._read[path] = json.loads(self.place.measured(job, measure).read_text(encoding="utf-8"))
+        return self._read[path]
+
+    def our_jobs(self) -> tuple[Job, ...]:
+        return tuple(self.work.jobs[digest] for digest in self.work.comparison[self.plan.ours])
+
+    def our_measure(self, name: str) -> tuple[Job, Measure]:
+        """The measurement of the first seed of ours, whose features are kept."""
+        job = self.our_jobs()[0]
+        return job, next(measure for measure in job.measures if measure.name == name)
+
+    def comparison(self, condition: str) -> list[RecallRow]:
+        """Rows of Table I (``clean``) or II (``noisy``), the refined row after ours."""
+        rows = []
+        for name, digests in self.work.comparison.items():
+            ours = name == self.plan.ours
+            found = [self.measured(digest, condition) for digest in digests]
+            rows.append(recall_row(name, [entry["recall"] for entry in found], ours=ours))
+            if ours:
+                refined = [step_at(entry, self.plan.refinement.ratio)["recall"] for entry in found]
+                rows.append(recall_row(self.plan.refinement.name, refined, ours=True))
+        return rows
+
+    def ablation(self, condition: str) -> list[RecallRow]:
+        key = "clean_recall" if condition == "clean" else "recall"
+        rows = []
+        for name, digests in self.work.ablation.items():
+            config = self.work.jobs[digests[0]].config
+            assert config is not None
+            loss = config.loss
+            parts = (True, loss.uncertainty_weighting, loss.kl, loss.relation, loss.ucl)
+            found = [self.measured(digest, "noisy")[key] for digest in digests]
+            rows.append(recall_row(name, found, ours=name == "All", parts=parts))
+        return rows
+
+    def refinement(self) -> list[RecallRow]:
+        """Rows of Tables V and VI: without refinement, RS-TTA, generic."""
+        plan = self.plan.refinement
+        digests = self.work.comparison[self.plan.ours]
+        noisy = [self.measured(digest, "noisy") for digest in digests]
+        rows = [
+            recall_row(self.plan.ours, [entry["recall"] for entry in noisy]),
+            recall_row(plan.name, [step_at(entry, plan.ratio)["recall"] for entry in noisy], ours=True),
+        ]
+        if plan.generic:
+            found = [step_at(self.measured(digest, "generic"), plan.ratio)["recall"] for digest in digests]
+            rows.append(recall_row(plan.generic_name, found))
+        return rows
+
+    def deferral(self) -> dict[str, dict[float, list[float]]]:
+        """RSUM of every seed by kind of refinement and ratio (Fig. 11)."""
+        kinds = {"RS-TTA": "noisy"} | ({"generic": "generic"} if self.plan.refinement.generic else {})
+        curves: dict[str, dict[float, list[float]]] = {}
+        for title, name in kinds.items():
+            curve = curves.setdefault(title, {})
+            for job in self.our_jobs():
+                for step in self.measured(job.digest, name)["deferral"]:
+                    curve.setdefault(float(step["ratio"]), []).append(float(step["recall"]["rsum"]))
+        return curves
+
+    def sensitivity(self, condition: str) -> dict[str, dict[float, list[float]]]:
+        """RSUM of every seed by loss weight and value (Figs. 9 and 10)."""
+        key = "clean_recall" if condition == "clean" else "recall"
+        return {
+            name: {
+                value: [float(self.measured(digest, "noisy")[key]["rsum"]) for digest in digests]
+                for value, digests in points.items()
+            }
+            for name, points in self.work.sensitivity.items()
+        }
+
+    def scores(self) -> list[ScoreRow]:
+        """Every uncertainty score of every compared model, clean and noisy, in both directions."""
+        rows = []
+        for model, digests in self.work.comparison.items():
+            for condition in ("clean", "noisy"):
+                found = [self.measured(digest, condition)["uncertainty"] for digest in digests]
+                for direction in ("i2t", "t2i"):
+                    for score in SCORE_NAMES:
+                        qualities = [entry[direction]["scores"][score] for entry in found]
+                        cells = [Number.of(read(quality) for quality in qualities) for read in SCORE_COLUMNS.values()]
+                        rows.append(ScoreRow(model, condition, direction, score, tuple(cells)))
+        return rows
+
+
+def recall_row(
+    name: str, recalls: Sequence[Mapping[str, Any]], *, ours: bool = False, parts: tuple[bool, ...] = ()
+) -> RecallRow:
+    cells = tuple(Number.of(values) for values in zip(*(recall_values(recall) for recall in recalls), strict=True))
+    return RecallRow(name, cells, len(recalls), ours, parts)
+
+
+def recall_values(recall: Mapping[str, Any]) -> list[float]:
+    by_cutoff = [recall[side][k] for side in ("i2t", "t2i") for k in ("1", "5", "10")]
+    return [float(value) for value in (*by_cutoff, recall["rsum"])]
+
+
+def step_at(measured: Mapping[str, Any], ratio: float) -> Mapping[str, Any]:
+    """The deferral step at ``ratio``."""
+    step: Mapping[str, Any] = next(step for step in measured["deferral"] if step["ratio"] == ratio)
+    return step

@@ -1,0 +1,77 @@
+"""The common start of all trainings: one model's towers, written as pretrained towers and as mentors.
+
+Objectives that pull evidence from similarities need features that are not all alike at the first step. The paper
+starts from CLIP; where there is no such model, a short contrastive training on the same train split stands in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evidex.data.datasets import Dataset
+from evidex.errors import ConfigError
+from evidex.files import write_atomic, write_json_atomic
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from evidex.encoders.model import Model
+
+DONE = "start.json"
+TEXT_MENTOR = "text_mentor.safetensors"
+
+
+def export_start(model: Model, train_split: Dataset, folder: Path) -> None:
+    """Write ``model``'s towers and its features of the training captions into ``folder``, a marker last."""
+    from safetensors.torch import save
+
+    from evidex.encoders.stored_mentor import store_text_features
+    from evidex.encoders.towers import TowerEncoder
+
+    encoder = model.encoder
+    if not isinstance(encoder, TowerEncoder):
+        raise ConfigError('start: only a model with two towers can be a start; use encoder.kind = "compact"')
+    spec = encoder.spec()
+    shape = encoder.text_tower.shape
+    words = {
+        "vocab_size": shape.vocabulary,
+        "hidden_size": shape.hidden,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.heads,
+        "intermediate_size": shape.intermediate,
+    }
+    weights = {
+        folder / f"{spec['image_tower']}.safetensors": encoder.image_tower,
+        folder / "words" / "model.safetensors": encoder.text_tower,
+    }
+    for path, tower in weights.items():
+        tensors = {name: value.contiguous().cpu() for name, value in tower.state_dict().items()}
+        write_atomic(path, save(tensors, {"image_size": str(encoder.image_size)}))
+    write_json_atomic(folder / "words" / "config.json", words)
+    write_atomic(folder / "words" / "vocab.txt", "\n".join(spec["vocabulary"]) + "\n")
+    store_text_features(_TextFeatures(model), train_split.captions, folder / TEXT_MENTOR)
+    write_json_atomic(folder / DONE, {"image_tower": spec["image_tower"], "fingerprint": model.fingerprint})
+
+
+def read_start(folder: Path) -> dict[str, Any] | None:
+    """What ``export_start`` noted, or None if it did not come to its end."""
+    path = folder / DONE
+    if not path.is_file():
+        return None
+    noted: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return noted
+
+
+class _TextFeatures:
+    """A model's texts as a mentor's."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.fingerprint = model.fingerprint
+        self.dim = model.dim
+
+    def features(self, texts: Sequence[str]) -> np.ndarray:
+        return self._model.encode_texts(list(texts))

@@ -1,0 +1,138 @@
+"""One job: train the model if it is not there yet, then make the measurements that are missing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evidex.evaluation.report.jobs import Job, Measure, measure_digest
+from evidex.files import write_atomic, write_json_atomic
+
+if TYPE_CHECKING:
+    from evidex.data.datasets import Dataset
+    from evidex.encoders.model import Model
+    from evidex.evaluation.features import Encoded
+    from evidex.evaluation.result import Evaluation
+
+TRAINED = "trained.json"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where jobs find the data and leave their results."""
+
+    output: Path
+    dataset_path: Path
+    split: str
+    dataset_digest: str
+
+    def folder(self, job: Job) -> Path:
+        return self.output / "models" / job.digest
+
+    def measured(self, job: Job, measure: Measure) -> Path:
+        name = f"{measure.name}-{measure_digest(measure, self.dataset_digest, self.split)}"
+        return self.output / "measurements" / job.digest / f"{name}.json"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What of a job was not there before."""
+
+    label: str
+    trained: bool
+    measured: int
+
+
+def finished(job: Job, place: Place) -> bool:
+    trained = bool(job.path) or (place.folder(job) / TRAINED).is_file()
+    return trained and all(place.measured(job, measure).is_file() for measure in job.measures)
+
+
+def run_job(job: Job, place: Place) -> Done:
+    """Do what of ``job`` is not done yet. Every result appears whole or not at all, so it may be killed at any time."""
+    from evidex.data.datasets import load_dataset
+    from evidex.encoders.model import load_model
+
+    path, trained = (job.path, False) if job.path else train_once(job, place.folder(job))
+    missing = [measure for measure in job.measures if not place.measured(job, measure).is_file()]
+    if missing:
+        model, dataset = load_model(path), load_dataset(place.dataset_path, place.split)
+        for measure in missing:
+            _measure(model, dataset, measure, place.measured(job, measure))
+    return Done(job.label, trained, len(missing))
+
+
+def train_once(job: Job, folder: Path) -> tuple[str, bool]:
+    """The path of the job's trained model, and whether it was trained now."""
+    assert job.config is not None
+    note = folder / TRAINED
+    trained = not note.is_file()
+    if trained:
+        from evidex.training.loop import train
+
+        run = train(replace(job.config, output=str(folder)))
+        best = max((entry for entry in run.history if "val_rsum" in entry), key=lambda entry: float(entry["val_rsum"]))
+        write_json_atomic(
+            note,
+            {
+                "label": job.label,
+                "fingerprint": run.model.fingerprint,
+                "best_epoch": best["epoch"],
+                "val_rsum": best["val_rsum"],
+                "pairs_per_second": sum(entry["pairs_per_second"] for entry in run.history) / len(run.history),
+            },
+        )
+    (folder / "checkpoint.safetensors").unlink(missing_ok=True)  # as large as three models, and needed no more
+    return str(folder / "model.safetensors"), trained
+
+
+def _measure(model: Model, dataset: Dataset, measure: Measure, path: Path) -> None:
+    from evidex.evaluation.protocol import evaluate
+    from evidex.retrieval.refine import GenericRefiner, RsRefiner
+
+    found = evaluate(
+        model,
+        dataset,
+        noisy_seed=measure.noisy_seed,
+        severity=measure.severity,
+        ratios=measure.ratios,
+        refiner=GenericRefiner() if measure.name == "generic" else RsRefiner(),
+        refine_seed=measure.refine_seed,
+        absent=measure.absent,
+        batch_size=measure.batch_size,
+    )
+    if measure.keep_features and found.encoded is not None:
+        _write_features(found.encoded, path.with_suffix(".safetensors"))
+    write_json_atomic(path, found.to_json())
+
+
+def _write_features(encoded: Encoded, path: Path) -> None:
+    from safetensors.numpy import save
+
+    arrays: dict[str, Any] = {"images": encoded.images, "texts": encoded.texts, "owner": encoded.image_of_caption}
+    if encoded.degraded_images is not None and encoded.degraded_captions is not None:
+        arrays |= {"degraded_images": encoded.degraded_images, "degraded_captions": encoded.degraded_captions}
+    write_atomic(path, save(arrays))
+
+
+def stored_evaluation(path: Path) -> Evaluation:
+    """The evaluation whose JSON is at ``path``, with scores and hits of every query, from its stored features."""
+    from safetensors.numpy import load_file
+
+    from evidex.evaluation.features import Encoded
+    from evidex.evaluation.protocol import evaluate_features
+
+    figures = json.loads(path.read_text(encoding="utf-8"))
+    arrays = load_file(path.with_suffix(".safetensors"))
+    masks = arrays.get("degraded_images"), arrays.get("degraded_captions")
+    found = evaluate_features(
+        arrays["images"],
+        arrays["texts"],
+        arrays["owner"],
+        figures["temperature"],
+        masks[0],
+        degraded_captions=masks[1],
+    )
+    return replace(found, encoded=Encoded(arrays["images"], arrays["texts"], arrays["owner"], *masks))
