@@ -90,7 +90,7 @@ export class Details {
       const image = h("img", { alt: "", loading: "lazy" });
       if (hit.kind !== "text") showPicture(image, hit.id, "thumbnail");
       const label = `${hitName(hit)}, similarity ${hit.score.toFixed(3)}`;
-      list.append(h("li", {}, h("button", { type: "button", "aria-label": label, title: label, click: () => this.actions.open(hit.id) }, image, h("span", {}, hit.score.toFixed(3)))));
+      list.append(h("li", {}, h("button", { type: "button", title: label, click: () => this.actions.open(hit.id) }, image, h("span", { class: "spoken" }, `${hitName(hit)}, similarity `), h("span", {}, hit.score.toFixed(3)))));
     }
     const place = byId("neighbours");
     place.removeAttribute("aria-busy");

@@ -32,7 +32,6 @@ function cell(hit: Hit, isNew: boolean, actions: GridActions): HTMLElement {
       type: "button",
       tabindex: -1,
       "data-id": hit.id,
-      "aria-label": `Hit ${hit.rank}: ${name}, score ${hit.score.toFixed(3)}${isNew ? ", new after asking again" : ""}`,
       click: () => actions.open(hit.id),
       mouseenter: () => actions.point(hit.id),
       mouseleave: () => actions.point(null),
@@ -49,8 +48,8 @@ function cell(hit: Hit, isNew: boolean, actions: GridActions): HTMLElement {
   }
   const where = [fileName(hit.path), hit.acquired && day(hit.acquired)].filter(Boolean).join(" · ");
   button.append(
-    h("span", { class: "rank" }, String(hit.rank)),
-    h("span", { class: "score", title: "Similarity (cosine) between query and hit" }, hit.score.toFixed(3)),
+    h("span", { class: "rank" }, h("span", { class: "spoken" }, "Hit "), String(hit.rank)),
+    h("span", { class: "score", title: "Similarity (cosine) between query and hit" }, h("span", { class: "spoken" }, "score "), hit.score.toFixed(3)),
     ...(isNew ? [h("span", { class: "new" }, "new")] : []),
     h("span", { class: "name" }, hit.kind === "text" ? "" : name),
     h("span", { class: "where" }, where),

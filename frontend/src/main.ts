@@ -63,7 +63,7 @@ async function show(): Promise<void> {
   document.body.classList.toggle("start", !asksSomething(state));
   drawQuery();
   drawFilters(state, gallery, move);
-  if (state.open) void details.show(state.open);
+  if (state.open) void details.show(state.open).then(() => map?.select(state.open));
   else closeDetails();
   if (asked && sameQuestion(asked, state)) return;
   if (asksSomething(state)) await ask();

@@ -62,13 +62,20 @@ export class HitMap {
     }
   }
 
+  /** Show which hit is open, and bring it into view. */
+  select(id: string): void {
+    const place = this.pins.get(id);
+    for (const [one, { pin }] of this.pins) pin.getElement()?.classList.toggle("open", one === id);
+    if (place && !this.map.getBounds().pad(-0.1).contains(place.pin.getLatLng())) this.map.panTo(place.pin.getLatLng(), { animate: false });
+  }
+
   /** Go to one item, which need not be a hit. */
   go(item: Item): void {
     if (!item.corners) return;
     if (!this.pins.has(item.id)) this.add(item, "");
     this.point(item.id);
     this.map.invalidateSize();
-    this.look(L.latLngBounds(item.corners.map(([x, y]) => [y, x])).pad(0.6));
+    this.look(L.latLngBounds(item.corners.map(([x, y]) => [y, x])).pad(0.25), 19);
   }
 
   private fit(): void {
@@ -76,9 +83,9 @@ export class HitMap {
     if (all.length) this.look(all.reduce((sum, one) => sum.extend(one), L.latLngBounds(all[0]!.getSouthWest(), all[0]!.getNorthEast())).pad(0.08));
   }
 
-  private look(bounds: L.LatLngBounds): void {
+  private look(bounds: L.LatLngBounds, maxZoom = 17): void {
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.map.fitBounds(bounds, { animate: !calm, maxZoom: 17, padding: [24, 24] });
+    this.map.fitBounds(bounds, { animate: !calm, maxZoom, padding: [24, 24] });
     this.choose();
   }
 
