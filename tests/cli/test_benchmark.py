@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -34,13 +35,13 @@ def test_help_needs_no_heavy_package() -> None:
 
 
 @pytest.mark.slow
-def test_the_outcome_as_json(tmp_path: Path) -> None:
-    import json
-
+def test_the_outcome_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVIDEX_CACHE", str(tmp_path / "cache"))
     plan = tmp_path / "plan.toml"
     plan.write_text(
         "seeds = [0]\njobs = 1\nabsent = false\n[dataset]\nscenes = 93\nscene_size = 32\n"
-        "[refinement]\ngeneric = false\n[training.encoder]\nimage_size = 32\ndim = 8\n[training.train]\nepochs = 1\nbatch_size = 16\n"
+        "[refinement]\ngeneric = false\n[training.encoder]\nimage_size = 32\ndim = 8\n"
+        "[training.train]\nepochs = 1\nbatch_size = 16\n"
         "[[model]]\nname = 'ELC0'\n"
     )
     result = CliRunner().invoke(app, [str(plan), "--output", str(tmp_path / "out"), "--json"])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 import signal
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -58,11 +58,12 @@ b2 = [4.0]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("benchmark")
     (folder / "plan.toml").write_text(PLAN)
-    os.environ.setdefault("EVIDEX_CACHE", str(folder / "cache"))
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVIDEX_CACHE", str(folder / "cache"))
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -176,9 +177,7 @@ def test_a_killed_benchmark_goes_on_and_ends_alike(folder: Path, finished: Finis
     running.send_signal(signal.SIGKILL)
     running.wait()
     assert not (out / "report.html").exists()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OMP_NUM_THREADS", "1")
-        resumed = run_benchmark(load_plan(folder / "plan.toml"), out)
+    resumed = run_benchmark(load_plan(folder / "plan.toml"), out)
     assert resumed.jobs == finished.jobs
     assert resumed.trained < finished.trained  # the start at least was finished
     expected = (finished.output / "tables" / "seeds.csv").read_text().splitlines()

@@ -15,7 +15,7 @@ from evidex.config import to_table
 from evidex.errors import ConfigError, TrainingError
 from evidex.evaluation.report.jobs import Job, Start, Work, config_digest, dataset_digest, expand
 from evidex.evaluation.report.plan import ModelPlan, Plan, training_config
-from evidex.evaluation.report.work import Done, Place, finished, run_job, train_once
+from evidex.evaluation.report.work import Done, Place, finished, run_job
 from evidex.files import write_json_atomic
 from evidex.progress import Progress, silent
 
@@ -95,9 +95,9 @@ def _start(plan: Plan, place: Place, watch: Watcher) -> tuple[Start | None, list
         from evidex.encoders.model import load_model
 
         job = Job(digest, "common start", config.seed, (), config=config)
-        path, trained = train_once(job, place.folder(job))
-        export_start(load_model(path), load_dataset(place.dataset_path, config.data.train_split), folder)
-        done = [Done(job.label, trained, 0)]
+        done = list(_results([job], place, plan.jobs or _parallel()))
+        model = load_model(place.folder(job) / "model.safetensors")
+        export_start(model, load_dataset(place.dataset_path, config.data.train_split), folder)
         watch(_line(done[0]))
     noted = read_start(folder)
     assert noted is not None
@@ -109,7 +109,7 @@ def _run_all(work: Work, place: Place, jobs: int, watch: Watcher, progress: Prog
     total, count = len(work.jobs), len(work.jobs) - len(waiting)
     progress(count, total)
     done = []
-    for part in _results(waiting, place, min(jobs or _parallel(), max(len(waiting), 1))):
+    for part in _results(waiting, place, jobs or _parallel()):
         done.append(part)
         watch(_line(part))
         progress(count + len(done), total)
@@ -117,8 +117,8 @@ def _run_all(work: Work, place: Place, jobs: int, watch: Watcher, progress: Prog
 
 
 def _results(waiting: list[Job], place: Place, jobs: int) -> Iterator[Done]:
-    """Results in the order in which they come."""
-    if jobs == 1:
+    """Results in the order in which they come, of ``jobs`` processes that share the cores."""
+    if jobs == 1 or not waiting:
         yield from (run_job(job, place) for job in waiting)
         return
     from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -126,7 +126,8 @@ def _results(waiting: list[Job], place: Place, jobs: int) -> Iterator[Done]:
     from multiprocessing import get_context
 
     threads = max(1, _cores() // jobs)
-    with ProcessPoolExecutor(jobs, get_context("spawn"), _prepare_worker, (threads, os.getpid())) as pool:
+    workers = min(jobs, len(waiting))
+    with ProcessPoolExecutor(workers, get_context("spawn"), _prepare_worker, (threads, os.getpid())) as pool:
         futures = [pool.submit(run_job, job, place) for job in waiting]
         try:
             for future in as_completed(futures):

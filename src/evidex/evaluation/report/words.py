@@ -25,7 +25,7 @@ def how_to_read(plan: Plan) -> list[str]:
     lines = [
         "R@L is the share of queries with a right answer among the first L, in per cent; RSUM is the sum of the six, "
         "at most 600. Equal scores count as if ordered at random.",
-        f"Bold is the best of a column. A difference within the spread of {len(plan.seeds)} seeds says little.",
+        f"Bold is the best of a column. {_about_spread(len(plan.seeds))}",
         "The noisy split degrades half of the images and exchanges phrases in their captions; clean and noisy "
         "together are queries and gallery.",
         "u (vacuity) is high where little speaks for any answer. It is always shown beside plain baselines on the "
@@ -40,6 +40,12 @@ def how_to_read(plan: Plan) -> list[str]:
             "everything runs and how results look, not which method is better on real images."
         )
     return lines
+
+
+def _about_spread(seeds: int) -> str:
+    if seeds == 1:
+        return "There is only one seed, so nothing is known about the spread, and small differences say nothing."
+    return f"A difference within the spread of {seeds} seeds says little."
 
 
 def comparison_words(plan: Plan) -> str:
