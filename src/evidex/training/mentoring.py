@@ -56,11 +56,18 @@ def mentor_features(
 
 
 def _image_mentor(name: str, device: torch.device) -> ImageMentor:
-    """Return the mentor that ``name`` means: a tower's weights, Unicom's, or a Hugging Face folder or hub name."""
+    """Return the mentor that ``name`` means.
+
+    ``compact`` is the model that comes with evidex, ``NAME.safetensors`` a tower's weights, ``NAME.pt`` Unicom's;
+    everything else is a Hugging Face folder or hub name.
+    """
     from evidex.encoders.mentors import HuggingFaceImageMentor, TorchImageMentor
+    from evidex.encoders.model_mentor import ImageModelMentor
     from evidex.encoders.tower_mentor import TowerMentor
 
     path = Path(name)
+    if name == "compact":
+        return ImageModelMentor(name, device)
     if path.suffix == ".safetensors":
         return TowerMentor(path, device)
     if path.suffix == ".pt":
@@ -69,10 +76,13 @@ def _image_mentor(name: str, device: torch.device) -> ImageMentor:
 
 
 def _text_mentor(name: str, device: torch.device) -> TextMentor:
-    """Return the mentor that ``name`` means: stored features, or a Hugging Face folder or hub name."""
+    """Return the mentor that ``name`` means: likewise, but ``NAME.safetensors`` are stored features."""
     from evidex.encoders.mentors import HuggingFaceTextMentor
+    from evidex.encoders.model_mentor import TextModelMentor
     from evidex.encoders.stored_mentor import StoredTextMentor
 
+    if name == "compact":
+        return TextModelMentor(name, device)
     path = Path(name)
     return StoredTextMentor(path) if path.suffix == ".safetensors" else HuggingFaceTextMentor(name, device=str(device))
 

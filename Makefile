@@ -1,0 +1,50 @@
+# Every target sets up what it needs in .venv.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+PAGE := src/evidex/server/static/index.html
+SERVE ?= 1
+
+.PHONY: setup page browser demo test check bench weights clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip==26.3"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev,benchmark]"
+	touch $(STAMP)
+
+# The page's third-party code comes from npm, pinned by its lock file, and is bundled into the package.
+page: $(PAGE)
+
+$(PAGE): frontend/package-lock.json $(wildcard frontend/src/* frontend/*.mjs)
+	cd frontend && npm ci --no-audit --no-fund --loglevel=error && npm run build
+
+# A real browser for the page's tests; they say so and skip where none can be installed.
+browser:
+	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null) \
+	  || echo "no chromium here: the browser tests will skip"
+
+demo: setup page
+	$(BIN)/python scripts/demo.py $(if $(filter 0,$(SERVE)),--no-serve)
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m "not slow and not gpu and not browser and not data"
+
+test: check page browser
+	$(BIN)/python -m pytest -m "(slow or browser or data) and not gpu"
+
+bench: setup
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
+	for script in degrade scan index; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+
+weights: setup
+	$(BIN)/python scripts/fetch_weights.py
+
+clean:
+	rm -rf $(VENV) demo runs build dist src/*.egg-info

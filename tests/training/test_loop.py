@@ -1,0 +1,144 @@
+"""Whole runs: they learn, they are reproducible, and kill -9 costs nothing but time."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from evidex.config import Config, to_table
+from evidex.errors import DataError, ModelError, TrainingError
+from evidex.training.batches import epoch_batches, step_generator
+from evidex.training.loop import Report, train
+
+pytestmark = pytest.mark.slow
+CPU = torch.device("cpu")
+
+
+def _weights(config: Config) -> dict[str, torch.Tensor]:
+    return load_file(Path(config.output) / "checkpoint.safetensors")
+
+
+def _same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def _elsewhere(config: Config, name: str) -> Config:
+    return dataclasses.replace(config, output=str(Path(config.output).parent / name))
+
+
+def test_a_run_learns_and_leaves_what_it_promises(config: Config) -> None:
+    reports: list[Report] = []
+    run = train(config, device=CPU, watch=reports.append)
+    losses = [entry["loss"]["total"] for entry in run.history]
+    assert losses[-1] < losses[0]
+    assert {path.name for path in run.model_path.parent.iterdir()} == {
+        "checkpoint.safetensors", "config.json", "history.json", "model.safetensors",
+    }  # fmt: skip
+    best = max(entry["val_rsum"] for entry in run.history)
+    assert run.model.card["val"]["rsum"] == pytest.approx(best)
+    assert [report.epoch for report in reports if report.epoch_summary] == [0, 1, 2]
+    assert set(reports[0].parts) == {"total", "edl", "kl", "ucl"}
+
+
+def test_same_seed_same_bytes_other_seed_other_weights(config: Config) -> None:
+    short = dataclasses.replace(config, train=dataclasses.replace(config.train, epochs=1))
+    first, second = _elsewhere(short, "a"), _elsewhere(short, "b")
+    other = dataclasses.replace(_elsewhere(short, "c"), seed=2)
+    for each in (first, second, other):
+        train(each, device=CPU)
+    assert _same(_weights(first), _weights(second))
+    assert not _same(_weights(first), _weights(other))
+
+
+def test_an_interrupted_run_goes_on_bit_identically(config: Config) -> None:
+    whole, broken = _elsewhere(config, "whole"), _elsewhere(config, "broken")
+    train(whole, device=CPU)
+
+    class Stop(Exception):
+        pass
+
+    def stop_in_second_epoch(report: Report) -> None:
+        if report.epoch == 1 and not report.epoch_summary:
+            raise Stop
+
+    with pytest.raises(Stop):
+        train(broken, device=CPU, watch=stop_in_second_epoch)
+    run = train(broken, device=CPU)
+    assert [entry["epoch"] for entry in run.history] == [1, 2, 3]
+    assert _same(_weights(whole), _weights(broken))
+
+
+def test_kill_9_at_any_moment_is_survived(config: Config, tmp_path: Path) -> None:
+    whole, killed = _elsewhere(config, "whole"), _elsewhere(config, "killed")
+    train(whole, device=CPU)
+    path = tmp_path / "killed.toml"
+    table = to_table(killed)
+    lines = [f"{key} = {json.dumps(value)}" for key, value in table.items() if not isinstance(value, dict)]
+    for section, values in table.items():
+        if isinstance(values, dict):
+            lines += [f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
+    path.write_text("\n".join(lines))
+    checkpoint = Path(killed.output) / "checkpoint.safetensors"
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    for _ in range(2):
+        seen = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        process = subprocess.Popen([sys.executable, "-m", "evidex.training", str(path)], env=environment)
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and process.poll() is None:
+            if checkpoint.exists() and checkpoint.stat().st_mtime_ns != seen:
+                break
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    train(killed, device=CPU)
+    assert _same(_weights(whole), _weights(killed))
+
+
+def test_a_checkpoint_of_another_configuration_is_refused(config: Config) -> None:
+    short = dataclasses.replace(config, train=dataclasses.replace(config.train, epochs=1))
+    train(short, device=CPU)
+    changed = dataclasses.replace(short, loss=dataclasses.replace(short.loss, b2=0.7))
+    with pytest.raises(ModelError, match=r"loss\.b2 was 0\.1, is 0\.7"):
+        train(changed, device=CPU)
+    train(changed, device=CPU, restart=True)
+
+
+def test_a_diverging_run_stops_with_its_step(config: Config) -> None:
+    wild = dataclasses.replace(
+        config, train=dataclasses.replace(config.train, learning_rate=1e30, gradient_clip=0.0, ema_decay=0.0)
+    )
+    with pytest.raises(TrainingError, match=r"^step \d+ \(epoch \d+\): the loss is not finite"):
+        train(wild, device=CPU)
+
+
+def test_a_batch_larger_than_the_split_is_refused(config: Config) -> None:
+    large = dataclasses.replace(config, train=dataclasses.replace(config.train, batch_size=4096))
+    with pytest.raises(DataError, match="fewer than batch_size = 4096"):
+        train(large, device=CPU)
+
+
+def test_an_epoch_shows_each_image_once_with_its_own_captions(config: Config) -> None:
+    from evidex.data.datasets import load_dataset
+
+    dataset = load_dataset(Path(config.data.path), "train")
+    batches = list(epoch_batches(dataset, batch_size=8, pairings=2, seed=0, epoch=4))
+    shown = [image for batch in batches for image in batch.images.tolist()]
+    assert len(shown) == len(set(shown)) == len(dataset) // 8 * 8
+    for batch in batches:
+        assert (dataset.image_of_caption[batch.captions] == batch.images).all()
+        assert (batch.captions[0] != batch.captions[1]).all()
+    again = next(epoch_batches(dataset, batch_size=8, pairings=2, seed=0, epoch=5))
+    assert again.images.tolist() != batches[0].images.tolist()
+
+
+def test_steps_have_generators_of_their_own() -> None:
+    draws = {tuple(torch.rand(3, generator=step_generator(seed, step)).tolist()) for seed in (0, 1) for step in range(50)}
+    assert len(draws) == 100

@@ -1,0 +1,46 @@
+"""The learning rate, the groups it applies to, and the averaged weights."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from evidex.config import EncoderConfig, TrainConfig
+from evidex.encoders.towers import new_compact
+from evidex.training.schedule import WeightAverage, build_optimizer, cosine, set_learning_rate
+
+
+def test_warm_up_then_half_a_cosine() -> None:
+    assert [cosine(step, 110, 10) for step in (0, 4, 9, 10)] == pytest.approx([0.1, 0.5, 1.0, 1.0])
+    assert cosine(60, 110, 10) == pytest.approx(0.5)
+    assert cosine(110, 110, 10) == pytest.approx(0.0)
+    assert cosine(25, 100, 0) == pytest.approx(0.5 * (1 + math.cos(math.pi / 4)))
+
+
+def test_groups_have_their_rates_and_vectors_do_not_decay() -> None:
+    encoder = new_compact(EncoderConfig(image_size=32, dim=8), ["a river ."])
+    scale = nn.Parameter(torch.tensor(1.0))
+    config = TrainConfig(learning_rate=1e-3, text_learning_rate=1e-4, head_learning_rate=1e-2, weight_decay=0.1)
+    optimizer = build_optimizer(encoder, scale, config)
+    group_of = {id(p): group for group in optimizer.param_groups for p in group["params"]}
+    assert len(group_of) == len(list(encoder.parameters())) + 1
+    names = dict(encoder.named_parameters())
+    image, text, head = names["image_tower.stem.0.weight"], names["text_tower.embeddings.word_embeddings.weight"], names["image_head.weight"]
+    assert [group_of[id(p)]["lr"] for p in (image, text, head)] == [1e-3, 1e-4, 1e-2]
+    assert group_of[id(image)]["weight_decay"] == 0.1
+    assert group_of[id(names["image_head.bias"])]["weight_decay"] == 0.0
+    set_learning_rate(optimizer, 0.5)
+    assert group_of[id(image)]["lr"] == 5e-4
+
+
+def test_the_average_follows_and_forgets_the_start() -> None:
+    encoder = new_compact(EncoderConfig(image_size=32, dim=8), ["a river ."])
+    average = WeightAverage(encoder, 0.5)
+    start = encoder.image_head.bias.detach().clone()
+    with torch.no_grad():
+        encoder.image_head.bias.add_(1.0)
+    average.update(step=1000)
+    torch.testing.assert_close(average.encoder.image_head.bias, start + 0.5)
+    average.update(step=0)
+    torch.testing.assert_close(average.encoder.image_head.bias, start + 0.95)

@@ -1,0 +1,122 @@
+"""Feature caching and several processes leave the gradient of one plain step."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from evidex.config import EncoderConfig, LossConfig
+from evidex.encoders.towers import TowerEncoder, new_compact
+from evidex.errors import TrainingError
+from evidex.losses.total import LossParts
+from evidex.training.step import Pairs, compute_gradients
+
+TEXTS = ["a river .", "many planes .", "a green forest .", "two ships in a harbor .", "a dense city .", "a long bridge ."]
+LOSS = LossConfig(temperature=0.2, ucl_target="belief", b2=0.5)
+
+
+def tiny_encoder(dropout: float = 0.0) -> TowerEncoder:
+    torch.manual_seed(0)
+    encoder = new_compact(EncoderConfig(image_size=32, dim=8, dropout=dropout), TEXTS)
+    encoder.freeze_batch_norm = True  # batch statistics would depend on the chunks
+    return encoder.train()  # type: ignore[return-value]
+
+
+def tiny_pairs(encoder: TowerEncoder, pairings: int = 1) -> Pairs:
+    generator = torch.Generator().manual_seed(0)
+    pixels = torch.randint(0, 256, (6, 3, 32, 32), dtype=torch.uint8, generator=generator)
+    texts = TEXTS * pairings
+    mentor = torch.nn.functional.normalize(torch.randn(6, 5, generator=generator), dim=1)
+    ids = torch.tensor([0, 1, 2, 3, 4, 4] * pairings)
+    return Pairs(pixels, encoder.tokenize(texts), mentor, mentor.repeat(pairings, 1), ids, pairings)
+
+
+def gradients(encoder: TowerEncoder, **options: object) -> tuple[LossParts, list[torch.Tensor]]:
+    scale = nn.Parameter(torch.tensor(2.0))
+    parts = compute_gradients(
+        encoder, scale, tiny_pairs(encoder, options.pop("pairings", 1)), options.pop("loss", LOSS),  # type: ignore[arg-type]
+        epoch=3.0, seed=11, **options,  # type: ignore[arg-type]
+    )  # fmt: skip
+    return parts, [p.grad.clone() for p in [*encoder.parameters(), scale] if p.grad is not None]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 4])
+@pytest.mark.parametrize("pairings", [1, 2])
+def test_chunks_do_not_change_the_gradient(chunk: int, pairings: int) -> None:
+    whole, expected = gradients(tiny_encoder(), pairings=pairings)
+    parts, found = gradients(tiny_encoder(), chunk_size=chunk, pairings=pairings)
+    assert parts.total.item() == pytest.approx(whole.total.item(), rel=1e-5)
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=2e-3, atol=2e-6)
+
+
+def test_the_gradient_is_that_of_plain_backward() -> None:
+    from evidex.losses.total import Features, total_loss
+
+    encoder = tiny_encoder()
+    _, found = gradients(encoder)
+    plain = tiny_encoder()
+    pairs = tiny_pairs(plain)
+    features = Features(
+        plain.image_features(pairs.pixels), plain.text_features(pairs.tokens), pairs.image_mentor, pairs.text_mentor,
+        pairs.caption_ids,
+    )  # fmt: skip
+    total_loss(features, LOSS, epoch=3.0, scale=torch.tensor(2.0).exp()).total.backward()
+    expected = [p.grad for p in plain.parameters() if p.grad is not None]
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-6)
+
+
+def test_dropout_is_repeated_in_the_second_run_of_a_chunk() -> None:
+    first, one = gradients(tiny_encoder(dropout=0.5), chunk_size=2)
+    second, two = gradients(tiny_encoder(dropout=0.5), chunk_size=2)
+    assert first.total.item() == second.total.item()
+    assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
+    whole, _ = gradients(tiny_encoder(dropout=0.0))
+    assert whole.total.item() != first.total.item()
+
+
+def test_a_loss_that_is_not_finite_names_its_part() -> None:
+    encoder = tiny_encoder()
+    with torch.no_grad():
+        encoder.text_head.weight.fill_(float("nan"))
+    with pytest.raises(TrainingError, match=r"not finite \(part edl"):
+        gradients(encoder)
+
+
+PROCESS = """
+import sys, torch
+sys.path.insert(0, {root!r})
+from tests.training.test_step import gradients, tiny_encoder, LOSS
+from evidex.config import LossConfig
+from evidex.training.distributed import World
+torch.set_num_threads(1)
+world = World.start()
+loss = LOSS if {objective!r} == "elc" else LossConfig(objective="infonce")
+parts, found = gradients(tiny_encoder(), chunk_size=1, world=world, loss=loss)
+if world.main:
+    torch.save({{"total": parts.total, "found": found}}, {target!r})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", ["elc", "infonce"])
+def test_two_processes_give_the_gradient_of_one(tmp_path: Path, objective: str) -> None:
+    root = str(Path(__file__).parents[2])
+    target = str(tmp_path / "gradients.pt")
+    script = tmp_path / "process.py"
+    script.write_text(PROCESS.format(root=root, target=target, objective=objective))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr[-2000:]
+    result = torch.load(target, weights_only=True)
+    loss = LOSS if objective == "elc" else LossConfig(objective="infonce")
+    parts, expected = gradients(tiny_encoder(), loss=loss)
+    assert result["total"].item() == pytest.approx(parts.total.item(), rel=1e-5)
+    for a, b in zip(result["found"], expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=2e-3, atol=2e-6)
