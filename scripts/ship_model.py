@@ -66,7 +66,9 @@ def with_smaller_vocabulary(model: Model, captions: list[str]) -> Model:
     letters = {i for i, piece in enumerate(vocabulary) if len(piece.removeprefix("##")) == 1 and piece.isascii()}
     special = {i for i, piece in enumerate(vocabulary) if piece in ("[PAD]", "[UNK]", "[CLS]", "[SEP]")}
     kept = set(special | needed | letters)
-    common = (i for i, piece in enumerate(vocabulary) if i not in kept and piece.isascii() and not piece.startswith("["))
+    common = (
+        i for i, piece in enumerate(vocabulary) if i not in kept and piece.isascii() and not piece.startswith("[")
+    )
     for index in common:
         if len(kept) >= room:
             break

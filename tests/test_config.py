@@ -55,7 +55,9 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_overrides_are_toml_values_or_words(tmp_path: Path) -> None:
     path = _write(tmp_path, "seed = 1\n[train]\nepochs = 2")
-    config = load_config(path, ["train.epochs=5", "train.bf16=true", "output=runs/x", "loss.objective=infonce", "loss.b2=3"])
+    config = load_config(
+        path, ["train.epochs=5", "train.bf16=true", "output=runs/x", "loss.objective=infonce", "loss.b2=3"]
+    )
     assert (config.seed, config.train.epochs, config.train.bf16, config.output) == (1, 5, True, "runs/x")
     assert (config.loss.objective, config.loss.b2) == ("infonce", 3.0)
     with pytest.raises(ConfigError, match=r"write section\.key=value"):

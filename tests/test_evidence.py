@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from evidex.evidence import concentration, evidence, expected_probability, log_concentration, log_mean_evidence, uncertainty
+from evidex.evidence import (
+    concentration,
+    evidence,
+    expected_probability,
+    log_concentration,
+    log_mean_evidence,
+    uncertainty,
+)
 
 
 @pytest.mark.parametrize("temperature", [0.05, 0.1, 1.0, 10.0])
@@ -19,7 +26,11 @@ def test_concentration_and_uncertainty_are_the_definitions(temperature: float, c
     np.testing.assert_allclose(
         expected_probability(similarity.double(), temperature).numpy(), alpha / alpha.sum(1, keepdims=True), rtol=1e-10
     )
-    np.testing.assert_allclose(log_concentration(similarity.double(), temperature).numpy(), np.log1p(np.exp(similarity.double().numpy() / temperature)), rtol=1e-9)
+    np.testing.assert_allclose(
+        log_concentration(similarity.double(), temperature).numpy(),
+        np.log1p(np.exp(similarity.double().numpy() / temperature)),
+        rtol=1e-9,
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])

@@ -10,6 +10,7 @@ export class Graticule extends L.LayerGroup {
   private map: L.Map | null = null;
 
   override onAdd(map: L.Map): this {
+    if (!map.getPane("graticule")) map.createPane("graticule");
     super.onAdd(map);
     this.map = map;
     map.on("moveend", this.draw, this);
@@ -44,7 +45,7 @@ export class Graticule extends L.LayerGroup {
   }
 
   private line(points: L.LatLngTuple[]): void {
-    this.addLayer(L.polyline(points, { className: "graticule", interactive: false, weight: 1 }));
+    this.addLayer(L.polyline(points, { className: "graticule", interactive: false, weight: 1, pane: "graticule" }));
   }
 
   private label(at: L.LatLngTuple, text: string, side: string): void {

@@ -20,7 +20,7 @@ export class PictureOverlay extends L.Layer {
 
   override onAdd(map: L.Map): this {
     this.map = map;
-    map.getPanes().overlayPane.append(this.image);
+    (map.getPane("pictures") ?? map.createPane("pictures")).append(this.image);
     map.on("zoomend viewreset moveend", this.place, this);
     this.place();
     return this;

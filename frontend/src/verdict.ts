@@ -5,7 +5,8 @@ import { h, icon, ICONS, plural } from "./dom";
 
 export function verdictCard(answer: Answer, gallery: Gallery | null, byPicture: boolean, open: (id: string) => void): HTMLElement {
   const known = answer.percentile !== null;
-  const kind = known || answer.searched === 0 ? answer.verdict : "unknown";
+  const wasSure = answer.verdict === "refined" && answer.percentile! < (marks(gallery, byPicture)?.refine_above ?? 0);
+  const kind = wasSure ? "answered" : known || answer.searched === 0 ? answer.verdict : "unknown";
   const card = h("div", { class: `verdict ${kind}` });
   const words = h(
     "div",
@@ -56,7 +57,7 @@ function gauge(percentile: number, calibration: Calibration | null): HTMLElement
     { class: "gauge" },
     bar,
     h("div", { class: "ends", "aria-hidden": "true" }, h("span", {}, "unsure"), h("span", {}, "sure")),
-    h("p", {}, `Surer than ${sure}% of ${among}.`),
+    h("p", {}, sure <= 0 ? `Less sure than all of ${among}.` : sure >= 100 ? `Surer than all of ${among}.` : `Surer than ${sure}% of ${among}.`),
   );
 }
 

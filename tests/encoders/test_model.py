@@ -19,7 +19,9 @@ from evidex.errors import ImageError, ModelError
 @pytest.fixture(scope="module")
 def model() -> Model:
     torch.manual_seed(0)
-    return Model(new_compact(EncoderConfig(image_size=32, dim=16), ["a river .", "many planes ."]), 0.1, card={"note": 1})
+    return Model(
+        new_compact(EncoderConfig(image_size=32, dim=16), ["a river .", "many planes ."]), 0.1, card={"note": 1}
+    )
 
 
 def test_a_saved_model_answers_alike(model: Model, tmp_path: Path) -> None:
@@ -42,7 +44,12 @@ def test_half_precision_is_half_the_size_and_close(model: Model, tmp_path: Path)
 
 def test_rows_are_unit_float32_for_paths_and_pictures_of_any_mode(model: Model, tmp_path: Path) -> None:
     Image.new("L", (3, 90), 7).save(tmp_path / "x.png")
-    pictures = [tmp_path / "x.png", str(tmp_path / "x.png"), Image.new("RGBA", (8, 8)), Image.new("1", (64, 2))]
+    pictures: list[str | Path | Image.Image] = [
+        tmp_path / "x.png",
+        str(tmp_path / "x.png"),
+        Image.new("RGBA", (8, 8)),
+        Image.new("1", (64, 2)),
+    ]
     rows = model.encode_images(pictures)
     assert rows.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
@@ -89,7 +96,9 @@ def test_what_is_no_model_is_refused_in_words(model: Model, tmp_path: Path) -> N
 def test_the_model_that_comes_with_evidex_knows_its_field() -> None:
     shipped = evidex.load_model()
     assert SHIPPED.stat().st_size < 30_000_000
-    asked = shipped.encode_texts(["many planes are parked in an airport .", "a green forest .", "a forest of green trees ."])
+    asked = shipped.encode_texts(
+        ["many planes are parked in an airport .", "a green forest .", "a forest of green trees ."]
+    )
     similarity = asked @ asked.T
     assert similarity[1, 2] > similarity[0, 1] + 0.2
     assert "RSICD" in shipped.card["data"]

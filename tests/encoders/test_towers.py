@@ -88,7 +88,10 @@ def test_same_padding_puts_the_odd_pixel_right_and_bottom(size: int, stride: int
     padded = np.pad(image[0, 0].numpy(), (total // 2, total - total // 2))
     weight = conv.weight[0, 0].detach().numpy()
     expected = [
-        [(padded[i * stride : i * stride + kernel, j * stride : j * stride + kernel] * weight).sum() for j in range(out)]
+        [
+            (padded[i * stride : i * stride + kernel, j * stride : j * stride + kernel] * weight).sum()
+            for j in range(out)
+        ]
         for i in range(out)
     ]
     np.testing.assert_allclose(conv(image)[0, 0].detach().numpy(), np.array(expected), rtol=1e-4, atol=1e-5)

@@ -11,7 +11,24 @@ from evidex.encoders.wordpiece import WordPiece, build_vocabulary, split_words
 from evidex.errors import ModelError
 
 VOCABULARY = [
-    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "an", "air", "##port", "##s", "plane", "##ne", "many", "are", ".", ","),
+    *(
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        "a",
+        "an",
+        "air",
+        "##port",
+        "##s",
+        "plane",
+        "##ne",
+        "many",
+        "are",
+        ".",
+        ",",
+    ),
     *("p", "##l", "##a", "##p", "cafe", "'", "日", "-", "x", "##1", "1", "!"),
 ]
 TEXTS = [

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from evidex.config import LossConfig
+from evidex.config import LossConfig, parse, to_table
 from evidex.losses import Features, edl_loss, info_nce_loss, relation_loss, total_loss, ucl_loss
 from evidex.losses.total import ucl_ramp
 
@@ -48,7 +48,7 @@ def test_each_switch_removes_its_part(switch: str, part: str) -> None:
     features = _features()
     full = total_loss(features, PAPER, epoch=10.0, scale=torch.tensor(14.0))
     without = total_loss(
-        features, dataclasses.replace(PAPER, **{switch: False}), epoch=10.0, scale=torch.tensor(14.0)
+        features, parse(LossConfig, {**to_table(PAPER), switch: False}, "test"), epoch=10.0, scale=torch.tensor(14.0)
     )
     assert part in full.parts
     assert part not in without.parts
@@ -58,13 +58,16 @@ def test_each_switch_removes_its_part(switch: str, part: str) -> None:
 def test_kl_grows_with_the_epoch() -> None:
     features = _features()
     parts = [
-        total_loss(features, PAPER, epoch=epoch, scale=torch.tensor(1.0)).parts["kl"].item() for epoch in (0.0, 20.0, 40.0)
+        total_loss(features, PAPER, epoch=epoch, scale=torch.tensor(1.0)).parts["kl"].item()
+        for epoch in (0.0, 20.0, 40.0)
     ]
     assert parts[0] == 0.0
     assert parts[2] == pytest.approx(2 * parts[1])
 
 
-@pytest.mark.parametrize(("epoch", "share"), [(0.0, 0.0), (7.9, 0.0), (8.0, 0.0), (10.5, 0.5), (13.0, 1.0), (99.0, 1.0)])
+@pytest.mark.parametrize(
+    ("epoch", "share"), [(0.0, 0.0), (7.9, 0.0), (8.0, 0.0), (10.5, 0.5), (13.0, 1.0), (99.0, 1.0)]
+)
 def test_ucl_is_phased_in(epoch: float, share: float) -> None:
     config = LossConfig(ucl_start_epoch=8.0, ucl_ramp_epochs=5.0)
     assert ucl_ramp(config, epoch) == pytest.approx(share)

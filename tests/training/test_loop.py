@@ -140,5 +140,7 @@ def test_an_epoch_shows_each_image_once_with_its_own_captions(config: Config) ->
 
 
 def test_steps_have_generators_of_their_own() -> None:
-    draws = {tuple(torch.rand(3, generator=step_generator(seed, step)).tolist()) for seed in (0, 1) for step in range(50)}
+    draws = {
+        tuple(torch.rand(3, generator=step_generator(seed, step)).tolist()) for seed in (0, 1) for step in range(50)
+    }
     assert len(draws) == 100

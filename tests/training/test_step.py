@@ -15,7 +15,14 @@ from evidex.errors import TrainingError
 from evidex.losses.total import LossParts
 from evidex.training.step import Pairs, compute_gradients
 
-TEXTS = ["a river .", "many planes .", "a green forest .", "two ships in a harbor .", "a dense city .", "a long bridge ."]
+TEXTS = [
+    "a river .",
+    "many planes .",
+    "a green forest .",
+    "two ships in a harbor .",
+    "a dense city .",
+    "a long bridge .",
+]
 LOSS = LossConfig(temperature=0.2, ucl_target="belief", b2=0.5)
 
 
@@ -23,7 +30,7 @@ def tiny_encoder(dropout: float = 0.0) -> TowerEncoder:
     torch.manual_seed(0)
     encoder = new_compact(EncoderConfig(image_size=32, dim=8, dropout=dropout), TEXTS)
     encoder.freeze_batch_norm = True  # batch statistics would depend on the chunks
-    return encoder.train()  # type: ignore[return-value]
+    return encoder.train()
 
 
 def tiny_pairs(encoder: TowerEncoder, pairings: int = 1) -> Pairs:
@@ -112,7 +119,8 @@ def test_two_processes_give_the_gradient_of_one(tmp_path: Path, objective: str) 
     script = tmp_path / "process.py"
     script.write_text(PROCESS.format(root=root, target=target, objective=objective))
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     result = torch.load(target, weights_only=True)
     loss = LOSS if objective == "elc" else LossConfig(objective="infonce")

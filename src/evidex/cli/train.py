@@ -19,7 +19,9 @@ def command(
         list[str] | None, typer.Option("--set", "-s", help="Change one key: section.key=value. May be repeated.")
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Folder of the run; overrides the file's.")] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Start anew instead of going on where the run stopped.")] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Start anew instead of going on where the run stopped.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Train the model that CONFIG describes.

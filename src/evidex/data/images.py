@@ -73,4 +73,5 @@ def stretch_to_byte(values: np.ndarray, low: float = 2.0, high: float = 98.0) ->
     if ceiling <= floor:
         return np.full(values.shape, 128, dtype=np.uint8)
     scaled = (values - floor) * (255.0 / (ceiling - floor))
-    return np.clip(np.rint(scaled), 0, 255).astype(np.uint8)
+    stretched: np.ndarray = np.clip(np.rint(scaled), 0, 255).astype(np.uint8)
+    return stretched

@@ -90,7 +90,7 @@ class ResNet50(ImageTower):
             setattr(self, f"layer{stage}", nn.Sequential(*blocks))
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
-        grid = self.maxpool(relu(self.bn1(self.conv1(pixels))))
+        grid: torch.Tensor = self.maxpool(relu(self.bn1(self.conv1(pixels))))
         for stage in range(1, 5):
             grid = getattr(self, f"layer{stage}")(grid)
         return grid.mean((2, 3))
@@ -148,7 +148,9 @@ class EfficientNetLite(ImageTower):
             for repeat in range(repeats if edge else -int(-repeats * depth // 1)):
                 first = repeat == 0
                 blocks.append(
-                    _InvertedBottleneck(inputs if first else outputs, outputs, kernel, expansion, stride if first else 1)
+                    _InvertedBottleneck(
+                        inputs if first else outputs, outputs, kernel, expansion, stride if first else 1
+                    )
                 )
         self._blocks = nn.Sequential(*blocks)
         self._conv_head = nn.Conv2d(_round_channels(320 * width), 1280, 1, bias=False)
@@ -156,7 +158,8 @@ class EfficientNetLite(ImageTower):
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         grid = self._blocks(self._bn0(self._conv_stem(pixels)).clamp(0, 6))
-        return self._bn1(self._conv_head(grid)).clamp(0, 6).mean((2, 3))
+        pooled: torch.Tensor = self._bn1(self._conv_head(grid)).clamp(0, 6).mean((2, 3))
+        return pooled
 
 
 class _InvertedBottleneck(nn.Module):
@@ -172,7 +175,7 @@ class _InvertedBottleneck(nn.Module):
         self._project_conv, self._bn2 = nn.Conv2d(inner, outputs, 1, bias=False), nn.BatchNorm2d(outputs, eps=1e-3)
 
     def forward(self, grid: torch.Tensor) -> torch.Tensor:
-        inner = self._bn0(self._expand_conv(grid)).clamp(0, 6) if self._expands else grid
+        inner: torch.Tensor = self._bn0(self._expand_conv(grid)).clamp(0, 6) if self._expands else grid
         inner = self._bn1(self._depthwise_conv(inner)).clamp(0, 6)
         inner = self._bn2(self._project_conv(inner))
         return grid + inner if self._residual else inner

@@ -56,9 +56,7 @@ class Model:
             progress(start + len(part), len(images))
         return rows
 
-    def encode_texts(
-        self, texts: Sequence[str], *, batch_size: int = 256, progress: Progress = silent
-    ) -> np.ndarray:
+    def encode_texts(self, texts: Sequence[str], *, batch_size: int = 256, progress: Progress = silent) -> np.ndarray:
         """Return one unit row (float32) for each text; equal texts get equal rows."""
         distinct = list(dict.fromkeys(texts))
         order = sorted(range(len(distinct)), key=lambda index: len(distinct[index]))  # little padding
@@ -80,8 +78,12 @@ class Model:
         rows = np.empty((len(pixels), self.dim), dtype=np.float32)
         with torch.inference_mode():
             for start in range(0, len(pixels), batch_size):
-                part = torch.as_tensor(np.array(chunk) if isinstance(chunk := pixels[start : start + batch_size], np.ndarray) else chunk)
-                rows[start : start + len(part)] = self.encoder.image_features(part.to(self.encoder.device)).float().cpu()
+                part = torch.as_tensor(
+                    np.array(chunk) if isinstance(chunk := pixels[start : start + batch_size], np.ndarray) else chunk
+                )
+                rows[start : start + len(part)] = (
+                    self.encoder.image_features(part.to(self.encoder.device)).float().cpu()
+                )
                 progress(start + len(part), len(pixels))
         return rows
 

@@ -32,16 +32,8 @@ class TextTower(nn.Module):
         super().__init__()
         self.shape = shape
         self.out_dim = shape.hidden
-        self.embeddings = nn.ModuleDict(
-            {
-                "word_embeddings": nn.Embedding(shape.vocabulary, shape.hidden),
-                "position_embeddings": nn.Embedding(shape.positions, shape.hidden),
-                "token_type_embeddings": nn.Embedding(2, shape.hidden),
-                "LayerNorm": nn.LayerNorm(shape.hidden, eps=1e-12),
-            }
-        )
-        self.encoder = nn.ModuleDict({"layer": nn.ModuleList(_Layer(shape, dropout) for _ in range(shape.layers))})
-        self._dropout = nn.Dropout(dropout)
+        self.embeddings = _Embeddings(shape, dropout)
+        self.encoder = _Encoder(shape, dropout)
         for module in self.modules():
             if isinstance(module, (nn.Linear, nn.Embedding)):
                 nn.init.normal_(module.weight, std=0.02)
@@ -49,46 +41,76 @@ class TextTower(nn.Module):
                 nn.init.zeros_(module.bias)
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        positions = torch.arange(input_ids.shape[1], device=input_ids.device)
-        hidden = (
-            self.embeddings["word_embeddings"](input_ids)
-            + self.embeddings["position_embeddings"](positions)
-            + self.embeddings["token_type_embeddings"](torch.zeros_like(input_ids))
-        )
-        hidden = self._dropout(self.embeddings["LayerNorm"](hidden))
+        hidden: torch.Tensor = self.embeddings(input_ids)
         attend = attention_mask[:, None, None, :].bool()
-        for layer in self.encoder["layer"]:
+        for layer in self.encoder.layer:
             hidden = layer(hidden, attend)
         weight = attention_mask[..., None].to(hidden.dtype)
         return (hidden * weight).sum(1) / weight.sum(1)
 
 
+class _Embeddings(nn.Module):
+    def __init__(self, shape: TextShape, dropout: float) -> None:
+        super().__init__()
+        self.word_embeddings = nn.Embedding(shape.vocabulary, shape.hidden)
+        self.position_embeddings = nn.Embedding(shape.positions, shape.hidden)
+        self.token_type_embeddings = nn.Embedding(2, shape.hidden)
+        self.LayerNorm = nn.LayerNorm(shape.hidden, eps=1e-12)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        positions = self.position_embeddings(torch.arange(ids.shape[1], device=ids.device))
+        total = self.word_embeddings(ids) + positions + self.token_type_embeddings(torch.zeros_like(ids))
+        result: torch.Tensor = self.dropout(self.LayerNorm(total))
+        return result
+
+
+class _Encoder(nn.Module):
+    def __init__(self, shape: TextShape, dropout: float) -> None:
+        super().__init__()
+        self.layer = nn.ModuleList(_Layer(shape, dropout) for _ in range(shape.layers))
+
+
 class _Layer(nn.Module):
     def __init__(self, shape: TextShape, dropout: float) -> None:
         super().__init__()
-        self.heads = shape.heads
-        self.attention = nn.ModuleDict(
-            {
-                "self": nn.ModuleDict({name: nn.Linear(shape.hidden, shape.hidden) for name in ("query", "key", "value")}),
-                "output": _output(shape.hidden, shape.hidden),
-            }
-        )
+        self.attention = _Attention(shape, dropout)
         self.intermediate = nn.ModuleDict({"dense": nn.Linear(shape.hidden, shape.intermediate)})
-        self.output = _output(shape.intermediate, shape.hidden)
-        self._dropout = nn.Dropout(dropout)
+        self.output = _Output(shape.intermediate, shape.hidden, dropout)
+
+    def forward(self, hidden: torch.Tensor, attend: torch.Tensor) -> torch.Tensor:
+        hidden = self.attention(hidden, attend)
+        result: torch.Tensor = self.output(gelu(self.intermediate["dense"](hidden)), hidden)
+        return result
+
+
+class _Attention(nn.Module):
+    def __init__(self, shape: TextShape, dropout: float) -> None:
+        super().__init__()
+        self.heads = shape.heads
+        self.self = nn.ModuleDict({name: nn.Linear(shape.hidden, shape.hidden) for name in ("query", "key", "value")})
+        self.output = _Output(shape.hidden, shape.hidden, dropout)
 
     def forward(self, hidden: torch.Tensor, attend: torch.Tensor) -> torch.Tensor:
         count, length, width = hidden.shape
         query, key, value = (
-            self.attention["self"][name](hidden).view(count, length, self.heads, -1).transpose(1, 2)
+            self.self[name](hidden).view(count, length, self.heads, -1).transpose(1, 2)
             for name in ("query", "key", "value")
         )
         mixed = scaled_dot_product_attention(query, key, value, attend).transpose(1, 2).reshape(count, length, width)
-        attention_output = self.attention["output"]
-        hidden = attention_output["LayerNorm"](hidden + self._dropout(attention_output["dense"](mixed)))
-        inner = gelu(self.intermediate["dense"](hidden))
-        return self.output["LayerNorm"](hidden + self._dropout(self.output["dense"](inner)))
+        result: torch.Tensor = self.output(mixed, hidden)
+        return result
 
 
-def _output(inputs: int, outputs: int) -> nn.ModuleDict:
-    return nn.ModuleDict({"dense": nn.Linear(inputs, outputs), "LayerNorm": nn.LayerNorm(outputs, eps=1e-12)})
+class _Output(nn.Module):
+    """A projection, added to what went in and normalised."""
+
+    def __init__(self, inputs: int, outputs: int, dropout: float) -> None:
+        super().__init__()
+        self.dense = nn.Linear(inputs, outputs)
+        self.LayerNorm = nn.LayerNorm(outputs, eps=1e-12)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, inner: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.LayerNorm(hidden + self.dropout(self.dense(inner)))
+        return result

@@ -101,7 +101,9 @@ def from_pretrained_towers(config: EncoderConfig) -> TowerEncoder:
         shape = json.loads((text_folder / "config.json").read_text())
         vocabulary = (text_folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise ModelError(f"'{text_folder}' has no text tower ({error.strerror}); run scripts/fetch_weights.py") from None
+        raise ModelError(
+            f"'{text_folder}' has no text tower ({error.strerror}); run scripts/fetch_weights.py"
+        ) from None
     layers = config.text_layers or shape["num_hidden_layers"]
     encoder = TowerEncoder(
         {

@@ -10,7 +10,9 @@ from torch.nn.functional import cross_entropy
 from evidex.losses.edl import check_square, pair_masks
 
 
-def info_nce_loss(similarity: torch.Tensor, *, scale: torch.Tensor | float, ignore: torch.Tensor | None = None) -> torch.Tensor:
+def info_nce_loss(
+    similarity: torch.Tensor, *, scale: torch.Tensor | float, ignore: torch.Tensor | None = None
+) -> torch.Tensor:
     """Return the symmetric InfoNCE loss of CLIP: cross entropy of softmax(scale · s), mean of both directions."""
     check_square(similarity)
     logits = similarity * scale
@@ -21,7 +23,9 @@ def info_nce_loss(similarity: torch.Tensor, *, scale: torch.Tensor | float, igno
     return 0.5 * (cross_entropy(logits, target) + cross_entropy(logits.T, target))
 
 
-def hardest_triplet_loss(similarity: torch.Tensor, *, margin: float = 0.2, ignore: torch.Tensor | None = None) -> torch.Tensor:
+def hardest_triplet_loss(
+    similarity: torch.Tensor, *, margin: float = 0.2, ignore: torch.Tensor | None = None
+) -> torch.Tensor:
     """Return the VSE++ loss (Faghri et al., 2018): hinge on the hardest negative of each row and column."""
     check_square(similarity)
     _, negative = pair_masks(similarity, ignore)

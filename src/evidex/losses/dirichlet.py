@@ -50,5 +50,7 @@ def _digamma_gap(x: torch.Tensor) -> torch.Tensor:
     direct = small.log() - torch.digamma(small)
     inverse = 1 / x.clamp(min=_LARGE)
     square = inverse * inverse
-    series = inverse * 0.5 + square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square / 132))))
+    series = inverse * 0.5 + square * (
+        1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square / 132)))
+    )
     return torch.where(x < _LARGE, direct, series)

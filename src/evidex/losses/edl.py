@@ -113,4 +113,6 @@ def pair_masks(similarity: torch.Tensor, ignore: torch.Tensor | None) -> tuple[t
 
 def check_square(similarity: torch.Tensor) -> None:
     if similarity.ndim != 2 or similarity.shape[0] != similarity.shape[1]:
-        raise ValueError(f"similarity must be square (K, K) with positives on the diagonal, not {tuple(similarity.shape)}")
+        raise ValueError(
+            f"similarity must be square (K, K) with positives on the diagonal, not {tuple(similarity.shape)}"
+        )

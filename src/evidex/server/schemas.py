@@ -12,6 +12,7 @@ from evidex.data.footprints import Bounds, Footprint
 from evidex.errors import InputError
 from evidex.retrieval.answers import Answer, Hit
 from evidex.retrieval.filters import Filters, Target
+from evidex.retrieval.retriever import REFINE_RATIO
 from evidex.retrieval.rows import Row
 from evidex.server.engine import Mode
 
@@ -252,6 +253,8 @@ def hit_out(hit: Hit) -> HitOut:
 
 def answer_out(answer: Answer, query: str | None = None) -> AnswerOut:
     content = answer.json()
+    if _was_sure(answer):
+        content["explanation"] = _asked_to_be_safe(answer)
     content["hits"] = [hit_out(hit) for hit in answer.hits]
     content["query"] = query if query is not None else answer.query
     return AnswerOut(**content, headline=_headline(answer))
@@ -264,9 +267,20 @@ def _headline(answer: Answer) -> str:
         return "The nearest things in the archive"
     if answer.verdict == "abstained":
         return "Probably nothing here matches"
-    if answer.verdict == "refined":
+    if answer.verdict == "refined" and not _was_sure(answer):
         return "Perhaps: look twice"
     return "Good matches" if answer.percentile <= 0.5 else "Plausible matches"
+
+
+def _was_sure(answer: Answer) -> bool:
+    """Whether it was asked again only because the mode says always."""
+    return answer.verdict == "refined" and answer.percentile is not None and answer.percentile < 1 - REFINE_RATIO
+
+
+def _asked_to_be_safe(answer: Answer) -> str:
+    changed = 0 if answer.refinement is None else len(answer.refinement.entered)
+    what = f"{changed} of {len(answer.hits)} hits changed" if changed else "the hits stayed the same"
+    return f"The archive supports this well enough. It was asked again all the same, as you wished; {what}."
 
 
 def _corners(footprint: Footprint | None) -> list[list[float]] | None:

@@ -39,7 +39,9 @@ def steps_per_epoch(dataset: Dataset, batch_size: int) -> int:
     """Return how many whole batches an epoch has; K stays the same in each, the rest waits for the next shuffle."""
     steps = len(dataset) // batch_size
     if steps == 0:
-        raise DataError(f"split '{dataset.split}' has {len(dataset)} images, fewer than batch_size = {batch_size}; lower it")
+        raise DataError(
+            f"split '{dataset.split}' has {len(dataset)} images, fewer than batch_size = {batch_size}; lower it"
+        )
     return steps
 
 

@@ -75,7 +75,9 @@ def load_checkpoint(
         raise ModelError(f"'{path}' has checkpoint format {description.get('format')}, this version reads {FORMAT}")
     if description["config"] != config:
         changed = _first_difference(description["config"], config)
-        raise ModelError(f"'{path}' belongs to another configuration ({changed}); choose another output or use --restart")
+        raise ModelError(
+            f"'{path}' belongs to another configuration ({changed}); choose another output or use --restart"
+        )
     encoder.load_state_dict(_under("encoder/", tensors))
     if average is not None:
         average.load_state_dict(_under("average/", tensors))

@@ -87,14 +87,15 @@ def train(
     scale = nn.Parameter(torch.tensor(np.log(1 / 0.07), device=device, dtype=torch.float32))
     optimizer = build_optimizer(encoder, scale, config.train)
     average = WeightAverage(encoder, config.train.ema_decay) if config.train.ema_decay else None
-    kept = average.encoder if average else encoder
+    averaged = average.encoder if average else None
+    kept = averaged or encoder
 
     output = Path(config.output)
     checkpoint = output / "checkpoint.safetensors"
     table = to_table(config)
     progressed = Progressed(0, [], -1.0)
     if checkpoint.exists() and not restart:
-        progressed = load_checkpoint(checkpoint, encoder, average and average.encoder, scale, optimizer, table)
+        progressed = load_checkpoint(checkpoint, encoder, averaged, scale, optimizer, table)
     if world.main:
         write_json_atomic(output / "config.json", table)
 
@@ -103,9 +104,7 @@ def train(
     mentors = mentor_features(config, train_set, train_split.sentences.texts, device, progress)
 
     for epoch in range(progressed.epoch, config.train.epochs):
-        summary = _epoch(
-            epoch, config, encoder, average, scale, optimizer, train_split, mentors, device, world, watch
-        )
+        summary = _epoch(epoch, config, encoder, average, scale, optimizer, train_split, mentors, device, world, watch)
         last = epoch + 1 == config.train.epochs
         best_rsum = progressed.best_rsum
         if last or (epoch + 1) % config.train.evaluate_every == 0:
@@ -116,7 +115,7 @@ def train(
             best_rsum = max(best_rsum, scores.rsum)
         progressed = Progressed(epoch + 1, [*progressed.history, summary], best_rsum)
         if world.main:
-            save_checkpoint(checkpoint, encoder, average and average.encoder, scale, optimizer, progressed, table)
+            save_checkpoint(checkpoint, encoder, averaged, scale, optimizer, progressed, table)
             write_json_atomic(output / "history.json", progressed.history)
         if watch:
             steps = steps_per_epoch(train_set, config.train.batch_size)
@@ -296,5 +295,3 @@ def _validate(encoder: DualEncoder, split: _Split) -> Recall:
 def _save_best(output: Path, encoder: DualEncoder, config: Config, epoch: int, scores: Recall) -> None:
     card = {"config": to_table(config), "epoch": epoch + 1, "val": scores.to_json()}
     Model(encoder, config.loss.temperature, card=card).save(output / "model.safetensors")
-
-
