@@ -43,9 +43,8 @@ def main() -> int:
     for number, question in enumerate(QUESTIONS, start=1):
         run("search", question, "--gallery", DEMO / "gallery", "--top", 5, "--sheet", DEMO / f"question_{number}.png")
 
-    print(
-        f"\nPictures: {DEMO / 'pictures'} and {DEMO}/question_*.png; training curve: {DEMO / 'run' / 'training_curve.png'}"
-    )
+    print(f"\nPictures: {DEMO / 'pictures'} and {DEMO}/question_*.png")
+    print(f"Training curve: {DEMO / 'run' / 'training_curve.png'}")
     if not arguments.no_serve:
         run("serve", "--gallery", DEMO / "gallery")
     return 0

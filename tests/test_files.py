@@ -14,7 +14,7 @@ def test_content_replaces_the_old_file(tmp_path: Path) -> None:
     write_atomic(path, b"old")
     write_atomic(path, "new ✓")
     assert path.read_text() == "new ✓"
-    assert os.listdir(path.parent) == ["file.bin"]
+    assert [entry.name for entry in path.parent.iterdir()] == ["file.bin"]
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +28,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkey
     with pytest.raises(OSError, match="No space"):
         write_json_atomic(path, {"a": 2})
     assert json.loads(path.read_text()) == {"a": 1}
-    assert os.listdir(tmp_path) == ["file.json"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file.json"]
 
 
 def test_json_refuses_nan_before_it_writes(tmp_path: Path) -> None:

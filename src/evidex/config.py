@@ -108,7 +108,7 @@ class Config:
 
 
 def load_config(path: Path, overrides: typing.Sequence[str] = ()) -> Config:
-    """Read ``path``; ``overrides`` are ``section.key=value`` with the value as TOML writes it (bare words are strings)."""
+    """Read ``path``; ``overrides`` are ``section.key=value``, the value as in TOML (bare words are strings)."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

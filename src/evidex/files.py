@@ -21,7 +21,7 @@ def write_atomic(path: Path, content: bytes | str) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(name, 0o644)
+        Path(name).chmod(0o644)
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -30,7 +30,7 @@ def output_console() -> Console:
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Progress]:
-    """Show a bar with rate and remaining time on the error stream while the block runs; nothing where no one watches."""
+    """Show a bar with rate and remaining time on the error stream; nothing where no one watches."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 

@@ -34,7 +34,7 @@ def decode_image(source: bytes | str | Path, *, max_pixels: int = MAX_PIXELS, na
                 width, height = image.size
                 if width * height > max_pixels:
                     raise ImageTooLargeError(
-                        f"'{label}' has {width}×{height} pixels, more than {max_pixels}; raise the limit or tile the scene"
+                        f"'{label}' has {width}×{height} pixels, over {max_pixels}; raise the limit or tile the scene"
                     )
                 image.load()
                 return to_rgb(ImageOps.exif_transpose(image))

@@ -105,7 +105,7 @@ class Model:
 
 
 def load_model(name_or_path: str | Path | None = None, *, device: str | None = None) -> Model:
-    """Return the model in the file or run folder ``name_or_path``; without one, the compact model that comes with evidex.
+    """Return the model in the file or run folder ``name_or_path``; without one, the compact model of evidex.
 
     ``compact`` names that model too. A Hugging Face folder or hub name gives CLIP as it is there.
     """

@@ -21,7 +21,7 @@ _BATCH = 64
 
 
 class TowerMentor:
-    """The pooled features of the image tower in ``path``, whose name says which one it is (``resnet50.safetensors``)."""
+    """The pooled features of the image tower in ``path``; the file's name (``resnet50.safetensors``) says which."""
 
     def __init__(self, path: Path, device: torch.device, size: int = 224) -> None:
         self._tower = build_image_tower(path.stem).to(device).eval()

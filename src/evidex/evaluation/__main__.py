@@ -1,4 +1,4 @@
-"""``python -m evidex.evaluation MODEL DATASET [SPLIT]``: clean and noisy figures as JSON, where only torch is installed."""
+"""``python -m evidex.evaluation MODEL DATASET [SPLIT]``: figures as JSON, where only torch is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m evidex.training CONFIG [section.key=value …]``: training where only torch is installed, or under torchrun."""
+"""``python -m evidex.training CONFIG [section.key=value …]``: for torchrun, or where only torch is there."""
 
 from __future__ import annotations
 

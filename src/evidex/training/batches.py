@@ -46,7 +46,7 @@ def steps_per_epoch(dataset: Dataset, batch_size: int) -> int:
 
 
 def epoch_batches(dataset: Dataset, *, batch_size: int, pairings: int, seed: int, epoch: int) -> Iterator[Batch]:
-    """Yield the batches of ``epoch``: each image once, with ``pairings`` of its captions, distinct where it has enough."""
+    """Yield the batches of ``epoch``: each image once, with ``pairings`` of its captions, distinct if it can."""
     rng = np.random.default_rng([seed, epoch])
     order = rng.permutation(len(dataset))
     starts = np.searchsorted(dataset.image_of_caption, np.arange(len(dataset) + 1))

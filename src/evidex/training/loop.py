@@ -76,7 +76,7 @@ def train(
     watch: Watcher | None = None,
     progress: Progress = silent,
 ) -> TrainedRun:
-    """Train as ``config`` says, going on from the run's checkpoint if there is one, and return the best model on val."""
+    """Train as ``config`` says, from the run's checkpoint if there is one, and return the best model on val."""
     world = World.start()
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     train_set = load_dataset(Path(config.data.path), config.data.train_split)

@@ -92,7 +92,7 @@ def _loss(
 def _run(
     chunk: Callable[[slice], torch.Tensor], part: slice, seed: int, bf16: bool, encoder: DualEncoder, *, graph: bool
 ) -> torch.Tensor:
-    """Return a chunk's features; dropout depends on the seed and the chunk's place alone, so a second run repeats it."""
+    """Return a chunk's features; dropout depends on seed and place alone, so a second run repeats it."""
     torch.manual_seed(seed + 2 * part.start)
     with torch.set_grad_enabled(graph), torch.autocast(encoder.device.type, torch.bfloat16, enabled=bf16):
         return chunk(part)
