@@ -37,6 +37,7 @@ def expanded(plan: Plan, start: Start | None = None) -> Work:
         (MODEL + "[[ablation.row]]\nname = 'x'\ntraining.loss.uw = true", "uw"),
         (MODEL + "[[ablation.row]]\ntraining.loss.kl = true", "no name"),
         (MODEL + MODEL, "two models"),
+        (MODEL + "[[ablation.row]]\nname = 'All'", "'All'"),
         ("seeds = []\n" + MODEL, "seeds is empty"),
         ("seeds = [-1]\n" + MODEL, "negative"),
         ("seeds = 3\n" + MODEL, "expected a list"),

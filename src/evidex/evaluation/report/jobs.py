@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from evidex.config import Config, to_table
 from evidex.data.datasets import Dataset
-from evidex.evaluation.report.plan import VARIED, ModelPlan, Plan, training_config
+from evidex.evaluation.report.plan import VARIED, WHOLE, ModelPlan, Plan, training_config
 from evidex.files import sha256_of
 
 FORMAT = 1
@@ -97,7 +97,7 @@ def expand(plan: Plan, dataset_path: Path, dataset_digest: str, start: Start | N
     if plan.ablation.row:
         seeds = plan.ablation.seeds or plan.seeds
         ablation = {row.name: add(ours, seeds, brief, row.name, row.training) for row in plan.ablation.row}
-        ablation["All"] = add(ours, seeds, brief)
+        ablation[WHOLE] = add(ours, seeds, brief)
     varied_seeds = plan.sensitivity.seeds or plan.seeds
     sensitivity: dict[str, dict[float, tuple[str, ...]]] = {}
     for name in VARIED:

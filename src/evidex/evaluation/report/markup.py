@@ -31,15 +31,13 @@ def recall_table(rows: Sequence[RecallRow], *, label: str, delta: bool = False) 
     """Rows of measured recall; ``delta`` adds the change of RSUM against the first row."""
     parts = bool(rows and rows[0].parts)
     best = [_best((row.cells[i].mean for row in rows), higher=True, decimals=2) for i in range(7)]
-    top = max((row.cells[-1].mean or 0.0 for row in rows), default=0.0)
     lines = []
     for row in rows:
         ticks = "".join(f'<td class="tick">{"✓" if part else "–"}</td>' for part in row.parts)
-        cells = "".join(_cell(number, best[i], 2) for i, number in enumerate(row.cells[:6]))
-        rsum = _cell(row.cells[6], best[6], 2, share=(row.cells[6].mean or 0.0) / top if top else None)
+        cells = "".join(_cell(number, best[i], 2) for i, number in enumerate(row.cells))
         change = _change(row, rows[0]) if delta else ""
         mark = ' class="ours"' if row.ours else ""
-        lines.append(f'<tr{mark}><th scope="row">{text(row.name)}</th>{ticks}{cells}{rsum}{change}</tr>')
+        lines.append(f'<tr{mark}><th scope="row">{text(row.name)}</th>{ticks}{cells}{change}</tr>')
     return _scrolled(_recall_head(label, parts, delta) + f"<tbody>{''.join(lines)}</tbody>")
 
 
@@ -112,20 +110,23 @@ def figure(drawings: Sequence[Drawing], caption: str) -> str:
     return f'<figure><div class="plate">{images}</div><figcaption>{caption}</figcaption></figure>'
 
 
-def _cell(number: Number, best: str, decimals: int, *, share: float | None = None) -> str:
+def _cell(number: Number, best: str, decimals: int) -> str:
     if number.mean is None:
         return "<td>–</td>"
     mean = f"{number.mean:.{decimals}f}"
     shown = f"<b>{mean}</b>" if mean == best else mean
     spread = "" if number.spread is None else f"<small> ± {number.spread:.{decimals}f}</small>"
-    style = "" if share is None else f' class="bar" style="--share:{100 * share:.0f}%"'
-    return f"<td{style}>{shown}{spread}</td>"
+    return f"<td>{shown}{spread}</td>"
 
 
 def _change(row: RecallRow, first: RecallRow) -> str:
     if row is first or row.cells[6].mean is None or first.cells[6].mean is None:
         return "<td>–</td>"
-    return f"<td>{row.cells[6].mean - first.cells[6].mean:+.2f}</td>"
+    return f"<td>{signed(row.cells[6].mean - first.cells[6].mean)}</td>"
+
+
+def signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
 
 
 def _best(values: Iterable[float | None], *, higher: bool, decimals: int) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from evidex.config import to_table
 from evidex.evaluation.report.files import write_files
 from evidex.evaluation.report.jobs import Work
-from evidex.evaluation.report.markup import figure, pairs_table, paper_table, recall_table, score_table, text
+from evidex.evaluation.report.markup import figure, pairs_table, paper_table, recall_table, score_table, signed, text
 from evidex.evaluation.report.paper_rows import PaperRow, rows_of
 from evidex.evaluation.report.pictures import Drawing, draw
 from evidex.evaluation.report.plan import Plan
@@ -81,7 +81,7 @@ def _cards(results: Results) -> str:
     cards = [
         (_number(clean), f"RSUM of {plan.ours}, clean"),
         (_number(noisy), f"RSUM of {plan.ours}, noisy"),
-        (f"{gain:+.2f}", f"RSUM by RS-TTA of {plan.refinement.ratio:.0%} of the queries, noisy"),
+        (signed(gain), f"RSUM by RS-TTA of {plan.refinement.ratio:.0%} of the queries, noisy"),
         (
             f"{u:.3f} <small>/ {other:.3f}</small>",
             f"AUROC of u for wrong answers to text queries / best baseline ({name})",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 else:
     Table = dict  # parse() asks isinstance(), which a parametrised type forbids
 
+WHOLE = "All"  # the ablation row of ours itself
 VARIED = ("b1", "b2", "b3")
 
 
@@ -162,7 +163,7 @@ def _check(plan: Plan, where: str) -> None:
     names = [model.name for model in plan.model]
     if not names:
         raise ConfigError(f"{where}: no model; add a [[model]] with a name")
-    for kind, listed in (("model", names), ("ablation row", [row.name for row in plan.ablation.row])):
+    for kind, listed in (("model", names), ("ablation row", [*(row.name for row in plan.ablation.row), WHOLE])):
         if "" in listed:
             raise ConfigError(f'{where}: a {kind} has no name; add name = "…"')
         double = sorted({name for name in listed if listed.count(name) > 1})

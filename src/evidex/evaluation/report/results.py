@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evidex.evaluation.report.jobs import Job, Measure, Work
-from evidex.evaluation.report.plan import Plan
+from evidex.evaluation.report.plan import WHOLE, Plan
 from evidex.evaluation.report.work import Place
 from evidex.evaluation.scores import SCORE_NAMES
 
@@ -115,7 +115,7 @@ class Results:
             loss = config.loss
             parts = (True, loss.uncertainty_weighting, loss.kl, loss.relation, loss.ucl)
             found = [self.measured(digest, "noisy")[key] for digest in digests]
-            rows.append(recall_row(name, found, ours=name == "All", parts=parts))
+            rows.append(recall_row(name, found, ours=name == WHOLE, parts=parts))
         return rows
 
     def refinement(self) -> list[RecallRow]:

@@ -122,7 +122,7 @@ def figure_words(first: str) -> dict[str, FigureWords]:
         "risk-coverage": FigureWords(
             "Risk–coverage",
             "Risk–coverage: what is wrong if only the surest queries are answered",
-            f"{first}. A miss at R@1 counts as risk. The dashed line is the risk of answering everything, which a "
-            "worthless score keeps throughout.",
+            f"{first}; above the clean split, below the noisy one. A miss at R@1 counts as risk. The dashed line is "
+            "the risk of answering everything, which a worthless score keeps throughout.",
         ),
     }
