@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -160,3 +161,24 @@ def test_a_text_has_no_picture_but_can_be_the_query(tmp_path: Path) -> None:
     assert item.json()["kind"] == "text"
     assert like.json()["query"] == "a lake in a forest"
     assert [hit["caption"] for hit in among.json()["hits"]] == ["a lake in a forest"]
+
+
+def test_rows_are_found_when_a_writer_has_removed_the_open_version(
+    changing: tuple[Gallery, list[Path]], tmp_path: Path
+) -> None:
+    import lance
+
+    gallery, _ = changing
+    ids = [row.id for row in gallery.rows(range(4))]
+
+    async def ask(client: httpx.AsyncClient) -> list[int]:
+        assert (await client.get(f"/items/{ids[0]}")).status_code == 200
+        write_images(tmp_path / "a", 2, first=4)
+        Gallery.open(gallery.path, tiny_model()).add(tmp_path / "a", options=IndexOptions(workers=1))
+        table = lance.dataset(str(gallery.path / "rows.lance"))
+        table.optimize.compact_files()
+        table.cleanup_old_versions(older_than=timedelta(0))
+        addresses = [f"/items/{ids[1]}", f"/items/{ids[2]}/thumbnail", f"/items/{ids[3]}/neighbours"]
+        return [(await client.get(address)).status_code for address in addresses]
+
+    assert asking(Settings(gallery.path, refresh_seconds=1000.0), ask) == [200, 200, 200]

@@ -71,7 +71,13 @@ class Engine:
         """Answer a batch in one scan."""
         if isinstance(key, Neighbours):
             self._metrics.batch_size.labels("neighbours").observe(len(payloads))
-            return self._neighbours(payloads, key.top)
+            try:
+                return self._neighbours(payloads, key.top)
+            except OSError:
+                # A writer has joined the table's pieces since, and removed those of the version that is open here.
+                if not self.gallery.refresh():
+                    raise
+                return self._neighbours(payloads, key.top)
         self._metrics.batch_size.labels(key.direction).observe(len(payloads))
         answers = self._search(key, payloads)
         for answer in answers:

@@ -36,7 +36,12 @@ class Items:
             if row_id in self._rows:
                 self._rows.move_to_end(row_id)
                 return self._rows[row_id]
-            row = self._find(row_id)
+            try:
+                row = self._find(row_id)
+            except OSError:
+                # A writer has joined the table's pieces since, and removed those of the version that is open here.
+                self._gallery.refresh()
+                row = self._find(row_id)
             self._rows[row_id] = row
             if len(self._rows) > _ROWS_KEPT:
                 self._rows.popitem(last=False)
