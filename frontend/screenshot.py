@@ -37,15 +37,25 @@ def main() -> None:
         page.wait_for_load_state("networkidle")
         page.wait_for_timeout(1000)
         taken = page.screenshot()
+        box = page.locator(".gauge .bar").bounding_box() or {"x": 0, "y": 0, "width": 1, "height": 1}
+        gauge = (box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"])
         browser.close()
-    for colours in (256, 128, 64):
+    options.target.parent.mkdir(parents=True, exist_ok=True)
+    options.target.write_bytes(_small(Image.open(io.BytesIO(taken)).convert("RGB"), gauge))
+
+
+def _small(picture: Image.Image, gauge: tuple[float, float, float, float]) -> bytes:
+    """A PNG of few colours, those of the gauge among them, that are too rare to be chosen otherwise."""
+    for colours in (224, 96, 48):
+        rare = picture.crop(gauge).quantize(32, dither=Image.Dither.NONE).getpalette() or []
+        common = picture.quantize(colours, dither=Image.Dither.NONE).getpalette() or []
+        palette = Image.new("P", (1, 1))
+        palette.putpalette((rare[:96] + common)[:768])
         stream = io.BytesIO()
-        picture = Image.open(io.BytesIO(taken)).convert("RGB")
-        picture.quantize(colours, dither=Image.Dither.NONE).save(stream, "PNG", optimize=True)
+        picture.quantize(palette=palette, dither=Image.Dither.NONE).save(stream, "PNG", optimize=True)
         if stream.tell() < _MOST_BYTES:
             break
-    options.target.parent.mkdir(parents=True, exist_ok=True)
-    options.target.write_bytes(stream.getvalue())
+    return stream.getvalue()
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ class Engine:
             self._metrics.batch_size.labels("neighbours").observe(len(payloads))
             try:
                 return self._neighbours(payloads, key.top)
-            except OSError:
+            except (OSError, ValueError):  # the latter is how Arrow tells of a missing file
                 # A writer has joined the table's pieces since, and removed those of the version that is open here.
                 if not self.gallery.refresh():
                     raise

@@ -38,7 +38,7 @@ class Items:
                 return self._rows[row_id]
             try:
                 row = self._find(row_id)
-            except OSError:
+            except (OSError, ValueError):  # the latter is how Arrow tells of a missing file
                 # A writer has joined the table's pieces since, and removed those of the version that is open here.
                 self._gallery.refresh()
                 row = self._find(row_id)
