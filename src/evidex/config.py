@@ -91,7 +91,6 @@ class TrainConfig:
     ema_decay: float = 0.0  # 0 = none; else the averaged weights are evaluated and kept
     bf16: bool = False
     evaluate_every: int = 1  # epochs between evaluations on val
-    label: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from evidex.cli import calibrate, degrade, evaluate, index, sample, search, train
+from evidex.cli import benchmark, calibrate, degrade, evaluate, index, sample, search, serve, train
 from evidex.errors import EvidexError, outcome
 
 app = typer.Typer(
@@ -18,7 +18,7 @@ app = typer.Typer(
 )
 
 # The verbs' modules are light: each imports what it works with when it is called.
-for verb in (sample, train, evaluate, degrade, index, calibrate, search):
+for verb in (index, search, serve, calibrate, sample, train, evaluate, benchmark, degrade):
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
 
 

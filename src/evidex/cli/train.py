@@ -48,8 +48,8 @@ def command(
         return
     console = output_console()
     console.print(f"best on val: RSUM {best['val_rsum']:.2f} in epoch {best['epoch']} of {settings.train.epochs}")
-    console.print(f"model:       {run.model_path}", highlight=False)
-    console.print(f"curve:       {curve}", highlight=False)
+    console.print(f"model:       {run.model_path}", highlight=False, soft_wrap=True)
+    console.print(f"curve:       {curve}", highlight=False, soft_wrap=True)
 
 
 class _LiveRun:
@@ -83,4 +83,4 @@ class _LiveRun:
         if report.epoch_summary:
             rsum = report.epoch_summary.get("val_rsum")
             measured = "" if rsum is None else f"  val RSUM {rsum:.2f}"
-            self._console.print(f"epoch {report.epoch + 1}  {parts}{measured}", highlight=False)
+            self._console.print(f"epoch {report.epoch + 1}  {parts}{measured}", highlight=False, soft_wrap=True)

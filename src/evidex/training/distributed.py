@@ -52,12 +52,12 @@ class World:
         return torch.cat(parts)
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Add up the gradients of all processes; what a loss does not use has none in any of them."""
         if self.size == 1:
             return
         for parameter in parameters:
-            if parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter)
-            dist.all_reduce(parameter.grad)
+            if parameter.grad is not None:
+                dist.all_reduce(parameter.grad)
 
     def barrier(self) -> None:
         if self.size > 1:
