@@ -53,7 +53,7 @@ def test_a_run_leaves_what_it_promises(config: Config) -> None:
     reports: list[Report] = []
     run = train(config, device=CPU, watch=reports.append)
     assert {path.name for path in run.model_path.parent.iterdir()} == {
-        "checkpoint.safetensors", "config.json", "history.json", "model.safetensors",
+        "checkpoint.safetensors", "experiment.json", "history.json", "model.safetensors",
     }  # fmt: skip
     best = max(entry["val_rsum"] for entry in run.history)
     assert run.model.card["val"]["rsum"] == pytest.approx(best)

@@ -120,7 +120,7 @@ class Retriever:
         with self._lock:
             try:
                 return self._search(queries, direction, top, filters, among)
-            except OSError:
+            except (OSError, ValueError):  # the latter is how Arrow tells of a missing file
                 # A writer has joined the table's pieces since, and removed those of the version that is open here.
                 if not self.refresh():
                     raise

@@ -97,7 +97,7 @@ def train(
     if checkpoint.exists() and not restart:
         progressed = load_checkpoint(checkpoint, encoder, averaged, scale, optimizer, table)
     if world.main:
-        write_json_atomic(output / "config.json", table)
+        write_json_atomic(output / "experiment.json", table)
 
     train_split = _prepare(train_set, encoder, progress)
     val_split = _prepare(val_set, encoder, progress)
