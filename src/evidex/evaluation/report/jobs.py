@@ -130,7 +130,7 @@ def digest_of(content: Any) -> str:
 def config_digest(config: Config, data: str, start: Start | None) -> str:
     """The name of a training: its settings without the places of files, and what these files are."""
     table = to_table(config)
-    del table["output"], table["data"]["path"], table["train"]["label"]
+    del table["output"], table["data"]["path"]
     return digest_of([FORMAT, table, data, None if start is None else start.digest])
 
 
