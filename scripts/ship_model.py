@@ -1,6 +1,6 @@
 """Turn a trained run into the one file that comes with evidex.
 
-``python scripts/ship_model.py runs/compact_rsicd/model.safetensors --dataset ../shared/data/rsicd``
+``python scripts/ship_model.py runs/compact_rsicd/model.safetensors --dataset data/rsicd``
 
 The vocabulary is cut to what fits: every piece that the training captions use, then the most common of the
 rest (WordPiece vocabularies are ordered by frequency). Weights are stored in half precision. The model's card
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -40,7 +41,7 @@ def main() -> int:
     noisy = evaluate(final, val, noisy_seed=0, absent=False)
     final.card = {
         "name": "compact",
-        "training": model.card,
+        "training": _portable(model.card),
         "val": {"clean": clean.recall.to_json(), "noisy": noisy.recall.to_json()},
         "data": "RSICD train (8,734 images); no licence is stated by its authors, research use",
         "start": "EfficientNet-Lite0 (Apache-2.0) and MiniLM-L6 (Apache-2.0)",
@@ -49,6 +50,15 @@ def main() -> int:
     print(f"{arguments.target}: {arguments.target.stat().st_size / 1e6:.1f} MB")
     print(f"clean RSUM {clean.recall.rsum:.2f}, noisy RSUM {noisy.recall.rsum:.2f}")
     return 0
+
+
+def _portable(card: dict[str, Any]) -> dict[str, Any]:
+    """Return the run's card without the places of files on the machine that trained it."""
+    config = {**card["config"]}
+    config.pop("output")
+    config["data"] = {key: value for key, value in config["data"].items() if key != "path"}
+    config["train"] = {key: value for key, value in config["train"].items() if key != "label"}
+    return {**card, "config": config}
 
 
 def with_smaller_vocabulary(model: Model, captions: list[str]) -> Model:

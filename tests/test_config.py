@@ -39,6 +39,12 @@ def test_the_paper_is_configured_as_published() -> None:
         ("[train]\nbf16 = 1", "expected bool"),
         ("[loss]\nobjective = 'magic'", "choose one of"),
         ("train = 3", "expected a table"),
+        ("[loss]\ntemperature = 0.0", r"loss\.temperature = 0\.0; give a number above 0"),
+        ("[loss]\ntemperature = nan", "give a number above 0"),
+        ("[train]\nbatch_size = 1", "two pairs at least"),
+        ("[train]\nevaluate_every = 0", "give a number above 0"),
+        ("seed = -1", "seed = -1; give 0 or more"),
+        ("[data]\ndegrade = 1.5", "from 0 to 1"),
         ("seed = ", "not readable as TOML"),
     ],
 )

@@ -44,6 +44,13 @@ def test_any_finite_input_gives_finite_results(dtype: torch.dtype) -> None:
         assert ((u >= 0) & (u <= 1)).all()
 
 
+def test_the_gradient_is_finite_where_evidence_is_cut_off() -> None:
+    similarity = torch.tensor([[1.0, 0.2]], requires_grad=True)
+    concentration(similarity, 0.01).sum().backward()
+    assert similarity.grad is not None
+    assert torch.isfinite(similarity.grad).all()
+
+
 def test_no_evidence_is_total_uncertainty() -> None:
     assert uncertainty(torch.full((1, 4), -50.0), 0.1).item() == pytest.approx(1.0)
 

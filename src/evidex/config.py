@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 import types
 import typing
@@ -116,7 +117,52 @@ def load_config(path: Path, overrides: typing.Sequence[str] = ()) -> Config:
         raise ConfigError(f"'{path}' is not readable as TOML: {error}") from None
     for override in overrides:
         _apply_override(table, override)
-    return parse(Config, table, str(path))
+    config = parse(Config, table, str(path))
+    check_ranges(config, str(path))
+    return config
+
+
+def check_ranges(config: Config, where: str) -> None:
+    """Raise ConfigError for a number that cannot work, before any work is done."""
+    positive = {
+        "loss.temperature": config.loss.temperature,
+        "loss.relation_temperature": config.loss.relation_temperature,
+        "loss.b1": config.loss.b1,
+        "data.captions_per_image": config.data.captions_per_image,
+        "encoder.image_size": config.encoder.image_size,
+        "encoder.dim": config.encoder.dim,
+        "train.epochs": config.train.epochs,
+        "train.learning_rate": config.train.learning_rate,
+        "train.evaluate_every": config.train.evaluate_every,
+    }
+    not_negative = {
+        "seed": config.seed,
+        "loss.b2": config.loss.b2,
+        "loss.b3": config.loss.b3,
+        "loss.ucl_start_epoch": config.loss.ucl_start_epoch,
+        "loss.ucl_ramp_epochs": config.loss.ucl_ramp_epochs,
+        "train.chunk_size": config.train.chunk_size,
+        "train.weight_decay": config.train.weight_decay,
+        "train.warmup_steps": config.train.warmup_steps,
+        "train.gradient_clip": config.train.gradient_clip,
+    }
+    shares = {
+        "data.degrade": config.data.degrade,
+        "data.substitute": config.data.substitute,
+        "encoder.dropout": config.encoder.dropout,
+        "train.ema_decay": config.train.ema_decay,
+    }
+    for key, value in positive.items():
+        if not (value > 0 and math.isfinite(value)):
+            raise ConfigError(f"{where}: {key} = {value}; give a number above 0")
+    for key, value in not_negative.items():
+        if not (value >= 0 and math.isfinite(value)):
+            raise ConfigError(f"{where}: {key} = {value}; give 0 or more")
+    for key, value in shares.items():
+        if not 0 <= value <= 1:
+            raise ConfigError(f"{where}: {key} = {value}; give a number from 0 to 1")
+    if config.train.batch_size < 2:
+        raise ConfigError(f"{where}: train.batch_size = {config.train.batch_size}; a batch needs two pairs at least")
 
 
 def to_table(config: Any) -> dict[str, Any]:

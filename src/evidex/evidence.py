@@ -16,7 +16,8 @@ import torch
 def evidence(similarity: torch.Tensor, temperature: float) -> torch.Tensor:
     """Return exp(s/τ), cut off at the largest finite number of the tensor's type (Eq. 2)."""
     similarity = at_least_float32(similarity)
-    return (similarity / temperature).exp().clamp(max=torch.finfo(similarity.dtype).max / 4)
+    largest = math.log(torch.finfo(similarity.dtype).max) - 1
+    return (similarity / temperature).clamp(max=largest).exp()
 
 
 def concentration(similarity: torch.Tensor, temperature: float) -> torch.Tensor:

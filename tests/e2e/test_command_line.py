@@ -39,7 +39,8 @@ def test_help_names_every_verb_and_loads_nothing_heavy() -> None:
     shown = _run("--help")
     assert shown.returncode == 0
     assert all(verb in shown.stdout for verb in VERBS)
-    code = "import sys, evidex.cli.app; print([m for m in ('torch', 'numpy', 'rasterio', 'matplotlib', 'lance', 'fastapi') if m in sys.modules])"
+    heavy = ("torch", "numpy", "rasterio", "matplotlib", "lance", "fastapi")
+    code = f"import sys, evidex.cli.app; print([m for m in {heavy} if m in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == "[]"
 
@@ -62,7 +63,8 @@ def _complaint(done: subprocess.CompletedProcess[str]) -> str:
 
 def test_wrong_input_is_one_line_and_exit_code_two(archive: Path, model: Path, tmp_path: Path) -> None:
     assert "does not exist" in _complaint(_run("train", tmp_path / "no.toml"))
-    assert "does not exist" in _complaint(_run("evaluate", "--model", model, "--dataset", tmp_path / "no", "--split", "val"))
+    said = _complaint(_run("evaluate", "--model", model, "--dataset", tmp_path / "no", "--split", "val"))
+    assert "does not exist" in said
     said = _complaint(_run("evaluate", "--model", model, "--dataset", archive, "--split", "dev"))
     assert "no split 'dev'" in said
     assert "is no model" in _complaint(_run("evaluate", "--model", "nothing", "--dataset", archive, "--split", "val"))

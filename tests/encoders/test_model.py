@@ -27,6 +27,7 @@ def model() -> Model:
 def test_a_saved_model_answers_alike(model: Model, tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     model.save(path)
+    (tmp_path / "experiment.json").write_text("{}")  # as a run's folder has it
     image = Image.effect_noise((50, 40), 80).convert("RGB")
     for again in (load_model(path), load_model(tmp_path)):
         np.testing.assert_array_equal(again.encode_images([image]), model.encode_images([image]))
@@ -85,12 +86,24 @@ def test_what_is_no_model_is_refused_in_words(model: Model, tmp_path: Path) -> N
     save_file({"x": torch.zeros(1)}, tmp_path / "newer.safetensors", newer)
     with pytest.raises(ModelError, match="model format 99"):
         load_model(tmp_path / "newer.safetensors")
-    weights = model.encoder.state_dict()
-    weights.pop("image_head.bias")
+    weights = dict(model.encoder.state_dict())
     description = {"format": 1, "spec": model.encoder.spec(), "temperature": 0.1, "fingerprint": "x"}
-    save_file(weights, tmp_path / "part.safetensors", {"evidex": json.dumps(description)})
+    path = tmp_path / "part.safetensors"
+    save_file(weights, path, {"evidex": json.dumps(description)})
+    with pytest.raises(ModelError, match="not those that were saved"):
+        load_model(path)
+    damaged: list[object] = [{**description, "temperature": "hot"}, {**description, "spec": None}, []]
+    for bad in [*damaged, {**description, "spec": {}}]:
+        save_file(weights, path, {"evidex": json.dumps(bad)})
+        with pytest.raises(ModelError, match=r"part\.safetensors|kind 'None'"):
+            load_model(path)
+    save_file({**weights, "image_head.bias": torch.zeros(3)}, path, {"evidex": json.dumps(description)})
     with pytest.raises(ModelError, match=r"image_head\.bias"):
-        load_model(tmp_path / "part.safetensors")
+        load_model(path)
+    weights.pop("image_head.bias")
+    save_file(weights, path, {"evidex": json.dumps(description)})
+    with pytest.raises(ModelError, match=r"image_head\.bias"):
+        load_model(path)
 
 
 def test_the_model_that_comes_with_evidex_knows_its_field() -> None:
@@ -102,3 +115,4 @@ def test_the_model_that_comes_with_evidex_knows_its_field() -> None:
     similarity = asked @ asked.T
     assert similarity[1, 2] > similarity[0, 1] + 0.2
     assert "RSICD" in shipped.card["data"]
+    assert "/root" not in json.dumps(shipped.card)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,17 +93,27 @@ class Model:
         """Write the model as one file; ``half`` stores the weights in float16."""
         from safetensors.torch import save
 
+        stored = _halved(self) if half else self
         description = {
             "format": FORMAT,
-            "spec": self.encoder.spec(),
-            "temperature": self.temperature,
-            "fingerprint": self.fingerprint,
+            "spec": stored.encoder.spec(),
+            "temperature": stored.temperature,
+            "fingerprint": stored.fingerprint,
             "card": self.card,
         }
-        weights = {name: value.contiguous().cpu() for name, value in self.encoder.state_dict().items()}
+        weights = {name: value.contiguous().cpu() for name, value in stored.encoder.state_dict().items()}
         if half:
             weights = {name: value.half() if value.is_floating_point() else value for name, value in weights.items()}
         write_atomic(path, save(weights, {"evidex": json.dumps(description, allow_nan=False)}))
+
+
+def _halved(model: Model) -> Model:
+    """Return a copy with the weights that half precision keeps, so that its fingerprint is that of what is stored."""
+    encoder = copy.deepcopy(model.encoder).cpu()
+    encoder.load_state_dict(
+        {name: v.half().to(v.dtype) if v.is_floating_point() else v for name, v in encoder.state_dict().items()}
+    )
+    return Model(encoder, model.temperature)
 
 
 def load_model(name_or_path: str | Path | None = None, *, device: str | None = None) -> Model:
@@ -115,8 +127,8 @@ def load_model(name_or_path: str | Path | None = None, *, device: str | None = N
             raise ModelError("no model comes with this build of evidex; give the path of one, e.g. from 'evidex train'")
     else:
         path = Path(name_or_path)
-    if path.is_dir() and (path / "model.safetensors").is_file() and not (path / "config.json").is_file():
-        path = path / "model.safetensors"
+    if path.is_dir() and not (path / "config.json").is_file() and (path / "model.safetensors").is_file():
+        path = path / "model.safetensors"  # a run's folder; Hugging Face's has a config.json
     if path.is_file():
         model = _read(path)
     elif path.is_dir() or "/" in str(name_or_path):
@@ -153,21 +165,37 @@ def _read(path: Path) -> Model:
             metadata = (stream.metadata() or {}).get("evidex")
             if metadata is None:
                 raise ModelError(f"'{path}' holds weights but no evidex model; train one with 'evidex train'")
-            description = json.loads(metadata)
-            if description.get("format") != FORMAT:
-                raise ModelError(f"'{path}' has model format {description.get('format')}, this version reads {FORMAT}")
+            description = _checked(json.loads(metadata), path)
             encoder = build_encoder(description["spec"])
-            weights = {name: stream.get_tensor(name).float() for name in stream.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
+            weights = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(f"'{path}' is no readable model ({error}); fetch or train it again") from None
     state = encoder.state_dict()
-    if set(state) != set(weights):
-        wrong = sorted(set(state) ^ set(weights))[0]
-        raise ModelError(f"'{path}': weights do not fit the architecture (first difference: '{wrong}')")
+    wrong = [name for name in sorted(set(state) | set(weights)) if _shape(state, name) != _shape(weights, name)]
+    if wrong:
+        raise ModelError(f"'{path}': weights do not fit the architecture (first difference: '{wrong[0]}')")
     encoder.load_state_dict({name: value.to(state[name].dtype) for name, value in weights.items()})
     model = Model(encoder, description["temperature"], card=description.get("card"))
-    model._fingerprint = description["fingerprint"]
+    if model.fingerprint != description["fingerprint"]:
+        raise ModelError(f"'{path}': the weights are not those that were saved; fetch or train it again")
     return model
+
+
+def _checked(description: Any, path: Path) -> dict[str, Any]:
+    """Return the header's description if it is whole."""
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        found = description.get("format") if isinstance(description, dict) else None
+        raise ModelError(f"'{path}' has model format {found}, this version reads {FORMAT}; update evidex")
+    temperature = description.get("temperature")
+    if not isinstance(temperature, float) or not (math.isfinite(temperature) and temperature > 0):
+        raise ModelError(f"'{path}' has temperature {temperature!r}, no positive number; the file is damaged")
+    if not isinstance(description.get("spec"), dict) or not isinstance(description.get("fingerprint"), str):
+        raise ModelError(f"'{path}' lacks its architecture or fingerprint; the file is damaged")
+    return description
+
+
+def _shape(weights: dict[str, torch.Tensor], name: str) -> tuple[int, ...] | None:
+    return tuple(weights[name].shape) if name in weights else None
 
 
 def _digest(encoder: DualEncoder, temperature: float) -> str:

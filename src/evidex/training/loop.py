@@ -18,7 +18,7 @@ from evidex.data.pixels import prepared_pixels
 from evidex.encoders.model import Model
 from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.towers import TowerEncoder, from_pretrained_towers, new_compact
-from evidex.errors import TrainingError
+from evidex.errors import ConfigError, TrainingError
 from evidex.evaluation.features import match
 from evidex.evaluation.recall import Recall, recall
 from evidex.files import write_json_atomic
@@ -78,6 +78,7 @@ def train(
 ) -> TrainedRun:
     """Train as ``config`` says, from the run's checkpoint if there is one, and return the best model on val."""
     world = World.start()
+    _check_batch(config, world)
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     train_set = load_dataset(Path(config.data.path), config.data.train_split)
     val_set = load_dataset(Path(config.data.path), config.data.val_split)
@@ -126,6 +127,17 @@ def train(
 
     path = output / "model.safetensors"
     return TrainedRun(load_model(path, device=str(device)), path, progressed.history)
+
+
+def _check_batch(config: Config, world: World) -> None:
+    size, chunk = config.train.batch_size, config.train.chunk_size
+    if size % world.size:
+        raise ConfigError(f"train.batch_size = {size} does not divide over {world.size} processes; choose a multiple")
+    split = world.size > 1 or 0 < chunk < size
+    if split and config.encoder.kind != "clip" and not config.encoder.freeze_batch_norm:
+        raise ConfigError(
+            "a batch in chunks or processes gives batch norm other statistics; set encoder.freeze_batch_norm = true"
+        )
 
 
 def build_start(config: Config, train_set: Dataset) -> DualEncoder:

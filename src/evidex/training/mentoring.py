@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +32,7 @@ def mentor_features(
     """Return the features of the mentors that ``config`` names, from the cache where it has them."""
     if config.loss.objective != "elc" or not config.loss.relation:
         return MentorFeatures(None, None)
-    from evidex.encoders.feature_cache import cached_features
+    from evidex.encoders.feature_cache import cached_features, content_digest
 
     image = text = None
     if config.mentors.image:
@@ -48,7 +47,7 @@ def mentor_features(
         text_mentor = _text_mentor(config.mentors.text, device)
         text = cached_features(
             text_mentor.fingerprint,
-            [hashlib.sha256(sentence.encode()).hexdigest() for sentence in sentences],
+            [content_digest(sentence) for sentence in sentences],
             lambda rows: text_mentor.features([sentences[row] for row in rows]),
             progress=progress,
         )

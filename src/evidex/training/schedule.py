@@ -55,7 +55,7 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, share: float) -> None:
 def _part(name: str) -> str:
     if name.startswith(("image_head", "text_head", "logit_scale")):
         return "head"
-    return "image" if name.startswith(("image", "vision", "model.vision", "model.visual")) else "text"
+    return "image" if name.startswith(("image", "clip.vision", "clip.visual")) else "text"
 
 
 class WeightAverage:
