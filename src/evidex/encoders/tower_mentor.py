@@ -23,12 +23,12 @@ _BATCH = 64
 class TowerMentor:
     """The pooled features of the image tower in ``path``; the file's name (``resnet50.safetensors``) says which."""
 
-    def __init__(self, path: Path, device: torch.device, size: int = 224) -> None:
+    def __init__(self, path: Path, device: torch.device) -> None:
         self._tower = build_image_tower(path.stem).to(device).eval()
         load_tower(self._tower, path)
-        self._device, self._size = device, size
+        self._device, self._size = device, _image_size(path)
         self.dim = self._tower.out_dim
-        self.fingerprint = f"{path.stem}-{size}-{sha256_of(path)}"
+        self.fingerprint = f"{path.stem}-{self._size}-{sha256_of(path)}"
 
     def features(self, images: Sequence[Image]) -> np.ndarray:
         """Return (n, dim) float32."""
@@ -43,3 +43,11 @@ class TowerMentor:
             with torch.inference_mode():
                 rows[start : start + len(part)] = self._tower(self._tower.normalise(pixels)).float().cpu().numpy()
         return rows
+
+
+def _image_size(path: Path) -> int:
+    """Return the side of the pictures the tower was trained on: what the file says, or ImageNet's 224."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as stream:
+        return int((stream.metadata() or {}).get("image_size", 224))
