@@ -24,6 +24,11 @@ def problem(status: int, message: str, headers: dict[str, str] | None = None) ->
     return JSONResponse({"error": line[:_LONGEST]}, status_code=status, headers=extra)
 
 
+def problem_of(error: EvidexError, headers: dict[str, str] | None = None) -> JSONResponse:
+    """With the status that `evidex.errors` lists for it."""
+    return problem(outcome(error).http_status, str(error), headers)
+
+
 def validation_line(error: ValidationError | RequestValidationError) -> str:
     """The first thing that is wrong with a request, in a line."""
     first = error.errors()[0]
@@ -41,7 +46,7 @@ def install(app: FastAPI) -> None:
 
     async def ours(_: Request, error: Exception) -> Response:
         assert isinstance(error, EvidexError)
-        return problem(outcome(error).http_status, str(error))
+        return problem_of(error)
 
     async def http(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

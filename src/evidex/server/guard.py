@@ -7,7 +7,8 @@ import hmac
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evidex.server.failures import problem
+from evidex.errors import UnauthorizedError
+from evidex.server.failures import problem, problem_of
 from evidex.server.settings import Settings
 
 _OPEN = ("/", "/health", "/ready", "/openapi.json")
@@ -50,10 +51,8 @@ class Guard:
             words = "this server answers as localhost only; use --host to serve others"
             await problem(400, words)(scope, receive, hardened)
         elif not self._admits(scope["path"], headers.get("authorization", "")):
-            refusal = problem(
-                401, "the token is missing or wrong; send 'Authorization: Bearer TOKEN'", {"WWW-Authenticate": "Bearer"}
-            )
-            await refusal(scope, receive, hardened)
+            error = UnauthorizedError("the token is missing or wrong; send 'Authorization: Bearer TOKEN'")
+            await problem_of(error, {"WWW-Authenticate": "Bearer"})(scope, receive, hardened)
         else:
             await self._app(scope, receive, hardened)
 

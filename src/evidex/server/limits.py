@@ -18,6 +18,7 @@ from evidex.server.metrics import Metrics
 from evidex.server.settings import Settings
 
 T = TypeVar("T")
+_PROBES = ("/health", "/ready")  # a server that is merely busy must not be taken for dead and restarted
 
 
 class BoundedPool:
@@ -92,7 +93,7 @@ class Limits:
             self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        if self._running > self._settings.max_requests:
+        if self._running > self._settings.max_requests and scope["path"] not in _PROBES:
             return 429, f"{self._settings.max_requests} requests are under way already; try again in a moment"
         length = Headers(scope=scope).get("content-length", "0")
         if length.isdecimal() and int(length) > self._settings.max_body_bytes:
