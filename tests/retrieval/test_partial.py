@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ from numpy.typing import NDArray
 
 from evidex import evidence
 from evidex.errors import InputError
-from evidex.retrieval.partial import Partial, ScanResult, empty, merge, merge_all, merge_results
+from evidex.retrieval.partial import Partial, ScanResult, empty, merge, merge_results
 
 TEMPERATURE = 0.1
 
@@ -39,8 +41,8 @@ def test_merging_parts_in_any_order_equals_the_whole(scores: NDArray[np.float64]
     for _ in range(20):
         groups = np.array_split(rng.permutation(60), rng.integers(1, 9))
         parts = [partial_of(scores[group], ids[group], 7) for group in groups]
-        assert_same(merge_all(parts, 7, TEMPERATURE), whole)
-        assert_same(merge_all(parts[::-1], 7, TEMPERATURE), whole)
+        assert_same(reduce(lambda a, b: merge(a, b, 7), parts), whole)
+        assert_same(reduce(lambda a, b: merge(a, b, 7), parts[::-1]), whole)
 
 
 def test_equal_scores_are_ordered_by_id_whichever_part_they_come_from() -> None:

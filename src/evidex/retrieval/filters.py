@@ -40,10 +40,6 @@ class Filters:
             if time is not None and time.tzinfo is None:
                 raise InputError(f"{name} {time} has no time zone; give one, e.g. UTC")
 
-    @property
-    def is_empty(self) -> bool:
-        return self == Filters()
-
 
 NO_FILTERS = Filters()
 

@@ -7,9 +7,8 @@ is associative up to the rounding of float64.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,11 +117,6 @@ def merge(a: Partial, b: Partial, top: int) -> Partial:
     ids, scores = best_rows(np.concatenate([a.ids, b.ids]), np.concatenate([a.scores, b.scores]), top)
     log_sum_exp = float(np.logaddexp(a.log_sum_exp, b.log_sum_exp))
     return Partial(ids, scores, log_sum_exp, a.count + b.count, a.temperature)
-
-
-def merge_all(parts: Iterable[Partial], top: int, temperature: float) -> Partial:
-    """Join any number of parts, in the order given."""
-    return reduce(lambda a, b: merge(a, b, top), parts, empty(temperature))
 
 
 def merge_results(a: ScanResult, b: ScanResult, top: int) -> ScanResult:
