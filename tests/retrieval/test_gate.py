@@ -79,7 +79,7 @@ def test_certainty_lost_is_the_log_odds_of_the_uncertainty() -> None:
 
 def test_a_saved_calibration_comes_back(tmp_path: Path) -> None:
     scores = np.random.default_rng(4).standard_normal(300)
-    promise = Guarantee(0.05, 0.1, 1.25, 240, 120, 2)
+    promise = Guarantee(0.05, 0.1, 1.25, 240, 120, 2, top=5, refine_ratio=0.1, gallery_size=5470)
     none = Guarantee(0.01, 0.1, None, 240, 0, 0)
     saved = Calibration("abc123", "image", 5470, "certainty_lost", scores, (promise, none))
     saved.save(tmp_path / "calibration.json")
@@ -133,7 +133,7 @@ def test_foreign_missing_and_newer_files_are_refused_in_words(tmp_path: Path) ->
         with pytest.raises(DataError, match="is no calibration"):
             Calibration.load(path)
     path.write_text('{"format": 99}')
-    with pytest.raises(DataError, match="format 99, newer than 1"):
+    with pytest.raises(DataError, match="format 99, newer than 2"):
         Calibration.load(path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,16 +12,21 @@ import pytest
 from numpy.typing import NDArray
 
 from evidex.data.footprints import Bounds, Footprint
+from evidex.encoders.model import Model
 from evidex.errors import DataError, InputError
 from evidex.retrieval.calibrating import KnownQuery, Promise, calibrate, self_calibrate
+from evidex.retrieval.calibration_store import calibration_path
 from evidex.retrieval.contact_sheet import write_contact_sheet
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration
 from evidex.retrieval.known_queries import read_queries
+from evidex.retrieval.refine import RsRefiner
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
 from tests.retrieval.archive import WORDS, picture, tiny_model, write_images
+
+_TESTED_FOR = ("top", "refine_ratio", "gallery_size")
 
 
 def _unit(values: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -207,13 +213,14 @@ def test_calibration_with_labels_gives_a_guarantee(gallery: Gallery) -> None:
     texts = [f"{word} number {n}" for n in range(40) for word in WORDS]
     best = Retriever(gallery).search_batch(texts=texts, top=1)
     right = [KnownQuery(text, frozenset([answer.hits[0].id])) for text, answer in zip(texts, best, strict=True)]
-    outcome = calibrate(gallery, right, "text", promise=Promise(0.2, 0.1, 80), rng=np.random.default_rng(0))
+    outcome = calibrate(gallery, right, "text", promise=Promise(0.2, 0.1, 20), rng=np.random.default_rng(0))
     assert outcome.labelled == len(texts)
     assert outcome.guarantee is not None
     assert outcome.guarantee.threshold is not None
-    answer = Retriever(gallery).search(text=texts[0])
-    assert answer.promise is not None
-    assert "at most 20.0% wrong" in answer.promise
+    for top in (20, 30):
+        promise = Retriever(gallery).search(text=texts[0], top=top).promise
+        assert promise is not None
+        assert promise.startswith("at most 20.0% wrong answers (nothing relevant among the first 20)")
 
     wrong_id = gallery.rows([0])[0].id
     wrong = [KnownQuery(text, frozenset([wrong_id])) for text in texts]
@@ -222,6 +229,64 @@ def test_calibration_with_labels_gives_a_guarantee(gallery: Gallery) -> None:
     assert outcome.guarantee.threshold is None
     assert "no threshold achieves" in outcome.guarantee.describe()
     assert Retriever(gallery).search(text=texts[0]).promise is None
+
+
+def test_a_promise_is_made_only_of_searches_like_those_it_was_tested_on(tmp_path: Path) -> None:
+    made = Gallery.create(tmp_path / "g", tiny_model())
+    rows = [Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(31)]
+    vectors = _unit(np.random.default_rng(1).standard_normal((31, 32)))
+    made.append(rows[:30], vectors[:30])
+    texts = [f"{word} number {n}" for n in range(40) for word in WORDS]
+    best = Retriever(made).search_batch(texts=texts, top=1)
+    known = [KnownQuery(text, frozenset([answer.hits[0].id])) for text, answer in zip(texts, best, strict=True)]
+    calibrate(made, known, "text", promise=Promise(0.2, 0.1, 20), rng=np.random.default_rng(0))
+
+    assert Retriever(made).search(text=texts[0], top=20).promise is not None
+    assert Retriever(made).search(text=texts[0], top=19).promise is None
+    assert Retriever(made).search(text=texts[0], top=20, filters=Filters(glob="1*")).promise is None
+    assert Retriever(made).search(text=texts[0], top=20, filters=Filters(glob="*")).promise is None
+    for ratio in (0.0, 0.2, 1.0):
+        assert Retriever(made, refine_ratio=ratio).search(text=texts[0], top=20).promise is None
+    assert Retriever(made, refiner=RsRefiner(copies=1)).search(text=texts[0], top=20).promise is None
+
+    path = calibration_path(made, "text", "images")
+    stored = json.loads(path.read_text())
+    older = [{k: v for k, v in g.items() if k not in _TESTED_FOR} for g in stored["guarantees"]]
+    path.write_text(json.dumps(stored | {"format": 1, "guarantees": older}))
+    answer = Retriever(made).search(text=texts[0], top=20)
+    assert (answer.is_calibrated, answer.promise) == (True, None)
+    path.write_text(json.dumps(stored))
+
+    retriever = Retriever(made)
+    assert retriever.search(text=texts[0], top=20).promise is not None
+    made.append(rows[30:], vectors[30:])
+    assert retriever.search(text=texts[0], top=20).promise is None
+
+
+@pytest.mark.parametrize("score", ["vacuity", "similarity", "belief"])
+def test_a_rows_own_evidence_is_left_out_even_at_low_temperature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: str
+) -> None:
+    tau, count = 0.01, 101
+    monkeypatch.setattr("evidex.retrieval.calibrating._ROWS_AT_ONCE", 25)  # the last block is a single row
+    made = Gallery.create(tmp_path / "g", Model(tiny_model().encoder, tau))
+    rows = [Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(count)]
+    vectors = np.random.default_rng(2).standard_normal((count, 32))
+    vectors[1] = vectors[0]  # a copy of a row is evidence for it; the row itself is not
+    made.append(rows, _unit(vectors))
+    _, image = self_calibrate(made, np.random.default_rng(0), score=score)
+    expected = []
+    for i in range(count):
+        s = [
+            math.fsum(a * b for a, b in zip(made.vectors[i].tolist(), made.vectors[j].tolist(), strict=True))
+            for j in range(count)
+            if j != i
+        ]
+        evidence = [math.exp(value / tau) for value in s]
+        total = math.fsum(evidence)
+        belief = (max(evidence) + 1) / (total + len(s))
+        expected.append({"vacuity": math.log(len(s) / total), "similarity": -max(s), "belief": 1 - belief}[score])
+    np.testing.assert_allclose(image.calibration.scores, np.sort(expected), rtol=1e-9, atol=1e-12)
 
 
 def test_a_gallery_calibrates_itself(gallery: Gallery) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import io
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,12 +16,13 @@ import pytest
 from evidex.data.acquired import parse_time
 from evidex.data.footprints import Bounds
 from evidex.retrieval import scan as scan_module
+from evidex.retrieval.calibrating import KnownQuery, Promise, calibrate
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
 from evidex.server.settings import Settings
 from tests.retrieval.archive import picture
-from tests.server.places import ANSWERED, asking, texts_by_verdict
+from tests.server.places import ANSWERED, asking, make_gallery, texts_by_verdict
 
 
 def _png(seed: int = 0) -> bytes:
@@ -71,6 +73,30 @@ def test_filters_and_modes_reach_the_search(settings: Settings, gallery: Gallery
     assert careful["headline"] in ("Good matches", "Plausible matches")
     assert (nothing["hits"], nothing["searched"]) == ([], 0)
     assert nothing["headline"] == "There was nothing to search"
+
+
+def test_a_promise_is_shown_only_in_the_mode_it_was_tested_in(settings: Settings, tmp_path: Path) -> None:
+    made = make_gallery(tmp_path, calibrated=False)
+    texts = [f"{ANSWERED} {n}" for n in range(100)]
+    best = Retriever(made).search_batch(texts=texts, top=1)
+    known = [KnownQuery(text, frozenset([answer.hits[0].id])) for text, answer in zip(texts, best, strict=True)]
+    calibrate(made, known, "text", promise=Promise(0.2, 0.1, 12), rng=np.random.default_rng(0))
+    made.add_texts(["a row of another kind changes nothing for pictures"])
+
+    async def ask(client: httpx.AsyncClient) -> tuple[Any, list[Any]]:
+        modes = ({"mode": "auto"}, {"mode": "plain"}, {"mode": "careful"}, {"top": 11}, {"glob": "*"})
+        found = [(await client.post("/search", json={"text": texts[0], **mode})).json() for mode in modes]
+        return (await client.get("/gallery")).json(), [answer["promise"] for answer in found]
+
+    served = replace(settings, gallery=made.path)
+    about, promises = asking(served, ask)
+    assert "among the first 12" in promises[0]
+    assert promises[1:] == [None] * 4
+    assert [calibration["promise"] for calibration in about["calibrations"]] == promises[:1]
+    made.append([replace(made.rows([0])[0], id="another")], made.vectors[:1])
+    about, promises = asking(served, ask)
+    assert promises == [None] * 5
+    assert [calibration["promise"] for calibration in about["calibrations"]] == [None]
 
 
 def test_each_verdict_has_its_headline(settings: Settings, gallery: Gallery) -> None:
@@ -193,17 +219,20 @@ def test_a_full_queue_answers_429_at_once(settings: Settings, monkeypatch: pytes
         assert "waiting already" in response.json()["error"]
 
 
-def test_too_many_requests_at_once_answer_429(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("address", "status"), [("/gallery", 429), ("/health", 200), ("/ready", 200)])
+def test_too_many_requests_at_once_answer_429_except_to_probes(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, address: str, status: int
+) -> None:
     async def ask(client: httpx.AsyncClient) -> httpx.Response:
         go = _held_up(monkeypatch)
         asked = [asyncio.ensure_future(client.post("/search", json={"text": "t"})) for _ in range(3)]
         await asyncio.sleep(0.05)
-        response = await client.get("/health")
+        response = await client.get(address)
         go.set()
         assert [r.status_code for r in await asyncio.gather(*asked)] == [200] * 3
         return response
 
-    assert asking(replace(settings, max_requests=3), ask).status_code == 429
+    assert asking(replace(settings, max_requests=3), ask).status_code == status
 
 
 def test_a_slow_answer_is_given_up_in_words(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,7 +109,7 @@ class Answer:
     searched: int
     """Rows that passed the filters."""
     promise: str | None
-    """What the calibration guarantees about answers that are given."""
+    """What the calibration guarantees about answers that are given; None where it was not tested for such a search."""
     refinement: Refinement | None
     timings: Timings
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import PurePath
 
 import numpy as np
@@ -16,13 +17,13 @@ from evidex.retrieval.filters import NO_FILTERS, Selector, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration, Direction
 from evidex.retrieval.guarantee import Guarantee, find_threshold
-from evidex.retrieval.partial import Partial
+from evidex.retrieval.partial import ScanResult, merge_results
 from evidex.retrieval.retriever import REFINE_RATIO, Query, Retriever
-from evidex.retrieval.scan import scan
 from evidex.retrieval.scores import DEFAULT_SCORE, score_named
 
 MOST_SELF_QUERIES = 500
 _LEAST_QUERIES = 20
+_ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ def calibrate(
             hits.update(zip(again, second.ids, strict=True))
         right = np.array([not answers[i].isdisjoint(hits[i].tolist()) for i in answers])
         found = find_threshold(scores[list(answers)], right, alpha=promise.alpha, delta=promise.delta, rng=rng)
+        found = replace(found, top=top, refine_ratio=REFINE_RATIO, gallery_size=first.count)
         calibration = replace(calibration, guarantees=(found,))
     path = calibration_path(gallery, direction, target, by_itself=by_itself)
     calibration.save(path)
@@ -150,15 +152,20 @@ def _scores_among_others(
 ) -> NDArray[np.float64]:
     """The score of each sampled row as a query against all pictures but itself."""
     tau = gallery.temperature
-    found = scan(np.asarray(gallery.vectors[sample]), gallery.vectors, temperature=tau, top=2, rows=pictures)
-    values = []
-    for row, own, part in zip(sample, gallery.vectors[sample].astype(np.float64), found, strict=True):
-        kept = part.ids != row
-        itself = float(own @ own) / tau
-        others = part.log_sum_exp + np.log1p(-np.exp(min(itself - part.log_sum_exp, -1e-12)))
-        rest = Partial(part.ids[kept], part.scores[kept], float(others), part.count - 1, tau)
-        values.append(float(score_named(score)(rest)))
-    return np.array(values)
+    queries = gallery.vectors[sample].astype(np.float64)
+    parts = []
+    for start in range(0, len(pictures), _ROWS_AT_ONCE):
+        block = pictures[start : start + _ROWS_AT_ONCE]
+        similarity = queries @ gallery.vectors[block].astype(np.float64).T
+        # Left out before the sum: a row's own evidence outweighs all other so far that no subtraction could take it
+        # away again.
+        similarity[sample[:, None] == block] = -np.inf
+        nearest = similarity.argmax(axis=1)[:, None]
+        best = np.take_along_axis(similarity, nearest, axis=1)
+        evidence = np.logaddexp.reduce(similarity / tau, axis=1)
+        parts.append(ScanResult(block[nearest], best, evidence, len(block), tau))
+    whole = reduce(lambda a, b: merge_results(a, b, top=1), parts)
+    return score_named(score)(replace(whole, count=len(pictures) - 1))
 
 
 def _positions(gallery: Gallery, queries: Sequence[KnownQuery]) -> dict[int, set[int]]:

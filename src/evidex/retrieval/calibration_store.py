@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from evidex.retrieval.filters import Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration, Direction, Gate
+from evidex.retrieval.guarantee import Guarantee
 from evidex.retrieval.partial import Partial, ScanResult
 from evidex.retrieval.scores import score_named
 
@@ -22,10 +23,19 @@ class Policy:
     calibration: Calibration
     refine: Gate
     abstain: Gate
-    promise: str | None
+    refine_ratio: float
+    guarantee: Guarantee | None
+    """That which the threshold for abstaining comes from."""
 
     def score(self, result: Partial | ScanResult) -> NDArray[np.float64]:
         return score_named(self.calibration.score)(result)
+
+    def promise(self, *, top: int, searched: int) -> str | None:
+        """What is guaranteed of a search for ``top`` hits among ``searched`` rows, none of them filtered out."""
+        guarantee = self.guarantee
+        if guarantee is None or not guarantee.holds_for(top=top, refine_ratio=self.refine_ratio, gallery_size=searched):
+            return None
+        return guarantee.describe()
 
 
 def calibration_path(gallery: Gallery, direction: Direction, target: Target, *, by_itself: bool = False) -> Path:
@@ -46,9 +56,9 @@ def load_policy(
         return None
     calibration = Calibration.load(path)
     calibration.check(gallery.info.model_fingerprint, direction, calibration.score)
-    refine, abstain, promise = calibration.gate(refine_ratio), calibration.gate(abstain_ratio), None
+    refine, abstain, kept = calibration.gate(refine_ratio), calibration.gate(abstain_ratio), None
     for guarantee in calibration.guarantees:
         if guarantee.threshold is not None:
-            abstain, promise = Gate(guarantee.threshold), guarantee.describe()
+            abstain, kept = Gate(guarantee.threshold), guarantee
             break
-    return Policy(calibration, refine, abstain, promise)
+    return Policy(calibration, refine, abstain, refine_ratio, kept)

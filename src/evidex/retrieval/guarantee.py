@@ -13,7 +13,8 @@ threshold only if the *first* wrong one in the order is rejected, which has prob
 many candidates is needed.
 
 The promise is about queries like those of the calibration (independent, same kind, same gallery and model), on average
-over them, not about a single query.
+over them, not about a single query. It says nothing of searches that were not tested: fewer hits, another share of
+refined queries, other rows. So it remembers what it was tested for (`Guarantee.holds_for`).
 """
 
 from __future__ import annotations
@@ -46,15 +47,28 @@ class Guarantee:
     """How many of them the threshold answers."""
     wrong: int
     """How many of those answers are wrong."""
+    top: int | None = None
+    """A tested answer was right if a relevant row was among so many hits; None: not known, as in older files."""
+    refine_ratio: float | None = None
+    """The share of queries that was refined before the answers were judged."""
+    gallery_size: int | None = None
+    """Rows that were searched."""
 
     @property
     def coverage(self) -> float:
         """Share of queries answered."""
         return self.answered / self.tested if self.tested else 0.0
 
+    def holds_for(self, *, top: int, refine_ratio: float, gallery_size: int) -> bool:
+        """Whether answers of ``top`` hits, without filters, are such as were tested: more hits do no harm."""
+        if self.threshold is None or self.top is None:
+            return False
+        return top >= self.top and (refine_ratio, gallery_size) == (self.refine_ratio, self.gallery_size)
+
     def describe(self) -> str:
         """One sentence for people."""
-        promise = f"at most {self.alpha:.1%} wrong answers with confidence {1 - self.delta:.1%}"
+        wrong = "" if self.top is None else f" (nothing relevant among the first {self.top})"
+        promise = f"at most {self.alpha:.1%} wrong answers{wrong} with confidence {1 - self.delta:.1%}"
         if self.threshold is None:
             return (
                 f"no threshold achieves {promise}, tested on {self.tested} queries;"

@@ -66,6 +66,7 @@ class Retriever:
                 raise InputError(f"{name} {ratio:g} is not between 0 and 1")
         self.gallery = gallery
         self._refiner = refiner
+        self._refines_as_calibrated = refiner is None
         self._ratios = refine_ratio, abstain_ratio
         self._seed = seed
         self._threads = threads
@@ -133,7 +134,10 @@ class Retriever:
         target = among or selector.default_target()
         policy = self._policy(direction, target)
         found = self._find(queries, direction, selector.select(filters, target), policy, top)
-        return self._answers(queries, found, policy)
+        promise = None
+        if policy is not None and filters == NO_FILTERS and self._refines_as_calibrated:
+            promise = policy.promise(top=top, searched=found.first.count)
+        return self._answers(queries, found, promise)
 
     def _current_selector(self) -> Selector:
         if self._selector is None or self._selector.version != self.gallery.version:
@@ -196,7 +200,7 @@ class Retriever:
             vectors, gallery.vectors, temperature=gallery.temperature, top=top, threads=self._threads, rows=rows
         )
 
-    def _answers(self, queries: Sequence[Query], found: Found, policy: Policy | None) -> list[Answer]:
+    def _answers(self, queries: Sequence[Query], found: Found, promise: str | None) -> list[Answer]:
         start = time.perf_counter()
         wanted = np.unique(np.concatenate([found.first.ids.ravel(), *(part.ids for part in found.final)]))
         rows = dict(zip(wanted.tolist(), self.gallery.rows(wanted.tolist()), strict=True))
@@ -218,7 +222,7 @@ class Retriever:
                     uncertainty=final.uncertainty,
                     percentile=None if found.percentiles is None else float(found.percentiles[i]),
                     searched=final.count,
-                    promise=None if policy is None else policy.promise,
+                    promise=promise,
                     refinement=self._change(found.first[i], final, rows) if refined else None,
                     timings=Timings(
                         encode=found.encode_ms / len(queries),

@@ -19,14 +19,14 @@ def overview(gallery: Gallery, settings: Settings) -> GalleryOut:
     """Count rows, places and times; columns are read once a version."""
     import pyarrow.compute as pc
 
-    kinds = gallery.column("kind").value_counts()
+    kinds = {entry["values"].as_py(): entry["counts"].as_py() for entry in gallery.column("kind").value_counts()}
     acquired = gallery.column("acquired")
     footprints = gallery.column("footprint")
     span = pc.min_max(acquired).as_py()
     return GalleryOut(
         rows=len(gallery),
         version=gallery.version,
-        kinds={entry["values"].as_py(): entry["counts"].as_py() for entry in kinds},
+        kinds=kinds,
         georeferenced=len(footprints) - footprints.null_count,
         dated=len(acquired) - acquired.null_count,
         bounds=_bounds(footprints.flatten().to_numpy(zero_copy_only=False)),
@@ -35,7 +35,7 @@ def overview(gallery: Gallery, settings: Settings) -> GalleryOut:
         model=gallery.info.model,
         model_fingerprint=gallery.info.model_fingerprint,
         dim=gallery.dim,
-        calibrations=_calibrations(gallery),
+        calibrations=_calibrations(gallery, kinds.get("text", 0), settings.max_top),
         limits=LimitsOut(
             top=settings.max_top,
             batch=settings.largest_batch,
@@ -53,8 +53,9 @@ def _bounds(values: np.ndarray) -> list[float] | None:
     return [float(longitudes.min()), float(latitudes.min()), float(longitudes.max()), float(latitudes.max())]
 
 
-def _calibrations(gallery: Gallery) -> list[CalibrationOut]:
+def _calibrations(gallery: Gallery, texts: int, max_top: int) -> list[CalibrationOut]:
     found = []
+    rows: dict[Target, int] = {"images": len(gallery) - texts, "texts": texts}
     for direction in get_args(Direction):
         for target in get_args(Target):
             policy = load_policy(gallery, direction, target, REFINE_RATIO, ABSTAIN_RATIO)
@@ -68,7 +69,7 @@ def _calibrations(gallery: Gallery) -> list[CalibrationOut]:
                         score=policy.calibration.score,
                         refine_above=float(marks[0]),
                         abstain_above=float(marks[1]),
-                        promise=policy.promise,
+                        promise=policy.promise(top=max_top, searched=rows[target]),
                     )
                 )
     return found
