@@ -34,7 +34,9 @@ class EncoderConfig:
     """Which two towers, and what they start from."""
 
     kind: Literal["compact", "towers", "clip"] = "compact"
-    source: str = ""  # clip: hub name or folder; towers: folder with the weights of both towers
+    source: str = ""  # clip: hub name, folder or open_clip state dict; towers: folder with both towers' weights
+    tokenizer: str = ""  # of an open_clip state dict, which comes without one: any CLIP's folder or hub name
+    activation: Literal["quick_gelu", "gelu"] = "quick_gelu"  # of an open_clip state dict, whose weights do not show it
     image_tower: str = "convnet"
     text_tower: str = "words"
     image_size: int = 224

@@ -145,7 +145,12 @@ def build_start(config: Config, train_set: Dataset) -> DualEncoder:
     if config.encoder.kind == "clip":
         from evidex.encoders.clip import ClipEncoder
 
-        return ClipEncoder.from_pretrained(config.encoder.source)
+        settings = config.encoder
+        if Path(settings.source).suffix in (".pt", ".bin", ".safetensors"):
+            return ClipEncoder.from_open_clip(
+                settings.source, tokenizer=settings.tokenizer, activation=settings.activation
+            )
+        return ClipEncoder.from_pretrained(settings.source)
     encoder: TowerEncoder = (
         from_pretrained_towers(config.encoder)
         if config.encoder.kind == "towers"
