@@ -41,7 +41,7 @@ test: check page browser
 
 bench: setup
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
-	for script in degrade scan index; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in degrade scan encode index; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 weights: setup
 	$(BIN)/python scripts/fetch_weights.py
