@@ -26,9 +26,13 @@ def command(
     batch: Annotated[int, typer.Option(min=1, help="Most queries answered in one scan; 1 switches it off.")] = 64,
     batch_wait: Annotated[float, typer.Option(min=0.0, help="Milliseconds a query waits for others.")] = 3.0,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds until a request is given up.")] = 30.0,
+    precision: Annotated[
+        str, typer.Option(help="Vectors to scan: float32, or the smaller bfloat16 or int8, held in memory.")
+    ] = "float32",
     refresh: Annotated[float, typer.Option(min=0.1, help="Seconds between looks for new rows.")] = 2.0,
 ) -> None:
     """Serve a gallery: an HTTP interface and a page to search with. Ctrl-C ends it."""
+    from evidex.retrieval.precision import checked_precision
     from evidex.server.running import serve
     from evidex.server.settings import Settings
 
@@ -46,5 +50,6 @@ def command(
         batch_seconds=batch_wait / 1e3,
         request_seconds=timeout,
         refresh_seconds=refresh,
+        precision=checked_precision(precision),
     )
     serve(settings, announce=typer.echo, opens=typer.launch if open_page else None)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from evidex.errors import GalleryError, NotFoundError
 from evidex.files import write_json_atomic
 from evidex.progress import Progress, silent
+from evidex.retrieval.precision import Precision, ScanVectors, scan_vectors
 from evidex.retrieval.rows import Row, from_table, row_schema, stored_path, to_table, vectors_in
 from evidex.retrieval.vector_file import map_vectors
 
@@ -64,6 +65,7 @@ class Gallery:
         self._dataset = _open_rows(path, info.dim)
         self._version = int(self._dataset.version)
         self._vectors: NDArray[np.float32] | None = None
+        self._scanned: dict[Precision, ScanVectors] = {}
         self._columns: dict[str, Any] = {}
 
     @classmethod
@@ -134,6 +136,12 @@ class Gallery:
         if self._vectors is None:
             self._vectors = map_vectors(self.path, self._dataset, self.dim)
         return self._vectors
+
+    def scan_vectors(self, precision: Precision = "float32") -> ScanVectors:
+        """The vectors as a scan reads them; rounded ones are made once a version and held in memory."""
+        if precision not in self._scanned:
+            self._scanned[precision] = scan_vectors(self.vectors, precision)
+        return self._scanned[precision]
 
     def refresh(self) -> bool:
         """Move to the newest version; whether anything is new."""
@@ -264,6 +272,7 @@ class Gallery:
         if self._version != dataset.version:
             self._version = int(dataset.version)
             self._vectors = None
+            self._scanned = {}
             self._columns = {}
 
 

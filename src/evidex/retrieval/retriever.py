@@ -20,6 +20,7 @@ from evidex.retrieval.filters import NO_FILTERS, Filters, Selector, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Direction
 from evidex.retrieval.partial import Partial, ScanResult
+from evidex.retrieval.precision import Precision
 from evidex.retrieval.refine import Refiner, RsRefiner, refine_queries
 from evidex.retrieval.rows import Row
 from evidex.retrieval.scan import scan
@@ -60,6 +61,7 @@ class Retriever:
         abstain_ratio: float = ABSTAIN_RATIO,
         seed: int = 0,
         threads: int | None = None,
+        precision: Precision = "float32",
     ) -> None:
         for name, ratio in (("refine_ratio", refine_ratio), ("abstain_ratio", abstain_ratio)):
             if not 0.0 <= ratio <= 1.0:
@@ -70,6 +72,7 @@ class Retriever:
         self._ratios = refine_ratio, abstain_ratio
         self._seed = seed
         self._threads = threads
+        self._precision: Precision = precision
         # Rows are looked up by their position in the version that was scanned: no refresh may come in between.
         self._lock = threading.RLock()
         self._selector: Selector | None = None
@@ -196,8 +199,15 @@ class Retriever:
     def scan(self, vectors: NDArray[np.float32], rows: NDArray[np.bool_] | None, top: int) -> ScanResult:
         """The best rows and the evidence of all, for encoded queries against the selected rows."""
         gallery = self.gallery
+        held = gallery.scan_vectors(self._precision)
         return scan(
-            vectors, gallery.vectors, temperature=gallery.temperature, top=top, threads=self._threads, rows=rows
+            vectors,
+            held.scanned,
+            temperature=gallery.temperature,
+            top=top,
+            threads=self._threads,
+            rows=rows,
+            exact=held.exact,
         )
 
     def _answers(self, queries: Sequence[Query], found: Found, promise: str | None) -> list[Answer]:

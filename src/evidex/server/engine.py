@@ -13,6 +13,7 @@ from evidex.retrieval.answers import Answer, Hit
 from evidex.retrieval.filters import NO_FILTERS, Filters, Selector, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Direction
+from evidex.retrieval.precision import Precision
 from evidex.retrieval.retriever import REFINE_RATIO, Retriever
 from evidex.server.metrics import Metrics
 
@@ -41,8 +42,9 @@ class Neighbours:
 class Engine:
     """Not safe for threads: all calls come from one."""
 
-    def __init__(self, gallery: Gallery, metrics: Metrics) -> None:
+    def __init__(self, gallery: Gallery, metrics: Metrics, precision: Precision = "float32") -> None:
         self.gallery = gallery
+        self._precision: Precision = precision
         self._metrics = metrics
         self._retrievers: dict[Mode, Retriever] = {}
         self._selector: Selector | None = None
@@ -91,7 +93,7 @@ class Engine:
 
     def _retriever(self, mode: Mode) -> Retriever:
         if mode not in self._retrievers:
-            self._retrievers[mode] = Retriever(self.gallery, refine_ratio=_REFINE[mode])
+            self._retrievers[mode] = Retriever(self.gallery, refine_ratio=_REFINE[mode], precision=self._precision)
         return self._retrievers[mode]
 
     def _neighbours(self, ids: list[str], top: int) -> list[list[Hit] | NotFoundError]:

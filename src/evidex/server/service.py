@@ -32,7 +32,7 @@ class Service:
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self.settings = settings
         self.metrics = metrics
-        self.engine = Engine(Gallery.open(settings.gallery), metrics)
+        self.engine = Engine(Gallery.open(settings.gallery), metrics, settings.precision)
         self.items = Items(settings.gallery)
         self.thumbnails = Thumbnails(self.items, settings.cache_bytes, metrics)
         self.pictures = BoundedPool(settings.picture_workers, settings.picture_queue, "pictures")

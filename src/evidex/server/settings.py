@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from evidex.errors import InputError
+from evidex.retrieval.precision import Precision
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,9 @@ class Settings:
     """Clients must send it as ``Authorization: Bearer …``; None lets everybody in."""
     static: Path | None = None
     """Folder of the built page; None means the one in the package."""
+
+    precision: Precision = "float32"
+    """Of the vectors that are scanned; int8 reads a quarter of the memory, and the best rows are scored exactly."""
 
     max_body_bytes: int = 32 * 2**20
     max_pixels: int = 40_000_000
