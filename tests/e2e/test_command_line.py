@@ -103,3 +103,10 @@ def test_train_and_evaluate_from_the_command_line(archive: Path, tmp_path: Path)
     document = json.loads(target.read_text())
     assert 0 <= document["recall"]["rsum"] <= 600
     assert document["clean_recall"]["rsum"] == pytest.approx(result["best"]["val_rsum"])
+
+
+def test_a_failed_index_leaves_no_gallery(tmp_path: Path) -> None:
+    assert "'nowhere' does not exist" in _complaint(
+        _run("index", "nowhere", "--gallery", tmp_path / "gallery", cwd=tmp_path)
+    )
+    assert not (tmp_path / "gallery").exists()

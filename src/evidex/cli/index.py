@@ -39,6 +39,7 @@ def command(
 ) -> None:
     """Index an archive. Run it again at any time: it goes on where it was, and reads only what is new or changed."""
     from evidex.cli.console import print_json, progress_bar
+    from evidex.data.discover import check_places
     from evidex.data.items import ReadOptions
     from evidex.data.rendering import TileOptions
     from evidex.files import write_json_atomic
@@ -46,6 +47,7 @@ def command(
 
     tiles = TileOptions(tile, overlap, _whole_numbers(bands), _percentiles(stretch))
     options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune)
+    check_places(paths)
     opened = _open_or_create(gallery, model)
     with progress_bar("Indexing") as progress:
         outcome = opened.add(paths, options=options, progress=progress)

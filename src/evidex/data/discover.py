@@ -58,6 +58,12 @@ def discover(places: Iterable[str | Path]) -> Findings:
     return Findings(tuple(files.values()), tuple(skipped), tuple(roots))
 
 
+def check_places(places: Iterable[str | Path]) -> None:
+    """Raise InputError for a place that does not exist, before anything is made for the others."""
+    for place in places:
+        _expanded(os.fspath(place))
+
+
 def _expanded(place: str) -> list[str]:
     if os.path.lexists(place):
         return [place]

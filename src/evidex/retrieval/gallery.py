@@ -77,7 +77,7 @@ class Gallery:
         """
         folder = Path(path)
         if (folder / _INFO).exists():
-            raise GalleryError(f"'{folder}' is a gallery already; open it, or choose another folder")
+            raise GalleryError(f"'{folder}' is a gallery already; open it with Gallery.open, or choose another folder")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise GalleryError(f"'{folder}' exists and is no gallery; choose a new folder")
         folder.mkdir(parents=True, exist_ok=True)
