@@ -42,15 +42,20 @@ def command(
     from evidex.encoders.model import load_model
     from evidex.errors import InputError
     from evidex.retrieval.contact_sheet import write_contact_sheet
+    from evidex.retrieval.emptiness import with_reasons
     from evidex.retrieval.filters import Filters
     from evidex.retrieval.gallery import Gallery
     from evidex.retrieval.retriever import Retriever
+    from evidex.retrieval.setting_up import set_up
 
     if among not in (None, "images", "texts"):
         raise InputError(f"among '{among}' is unknown; use images or texts")
+    _check(text, image, as_json and as_geojson)
     filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob)
     opened = Gallery.open(gallery, load_model(model) if model is not None else None)
-    answer = Retriever(opened).search(text=text, image=image, top=top, filters=filters, among=among)  # type: ignore[arg-type]
+    preparing = set_up(opened, "text" if image is None else "image")
+    found = Retriever(opened).search(text=text, image=image, top=top, filters=filters, among=among)  # type: ignore[arg-type]
+    (answer,) = with_reasons([found], opened, filters, among)  # type: ignore[arg-type]
     if open_sheet and sheet is None:
         import tempfile
 
@@ -62,44 +67,49 @@ def command(
     elif as_json:
         print_json(answer.json())
     else:
-        _show(opened, answer, pictures)
+        _show(opened, answer, pictures, preparing)
     if open_sheet and sheet is not None:
         typer.launch(str(sheet.resolve()))
 
 
-def _show(gallery: Gallery, answer: Answer, pictures: bool) -> None:
-    from rich.table import Table
+def _check(text: str | None, image: Path | None, both_formats: bool) -> None:
+    """Refuse what cannot be meant, before anything is loaded."""
+    from evidex.errors import InputError
+
+    if text is not None and image is not None:
+        raise InputError(f"both a text ('{text[:60]}') and an image ('{image}') are given; search for one of them")
+    if text is None and image is None:
+        raise InputError("there is no query; say in words what to look for, or give an example with --image")
+    if text is not None and not text.strip():
+        raise InputError("the query is empty; say in words what to look for")
+    if image is not None and image.is_dir():
+        raise InputError(f"'{image}' is a folder; give one picture to --image, or put the folder in with evidex index")
+    if both_formats:
+        raise InputError("--json and --geojson are both given; choose one")
+
+
+def _show(gallery: Gallery, answer: Answer, pictures: bool, preparing: float) -> None:
     from rich.text import Text
 
     from evidex.cli.console import output_console
+    from evidex.cli.hit_table import hit_table
     from evidex.cli.pictures import can_show
 
     console = output_console()
-    console.print(Text(answer.explanation, style=_STYLES[answer.verdict]))
+    console.print(Text(answer.headline, style=_STYLES[answer.verdict]))
+    console.print(Text(answer.explanation))
     if answer.promise:
         console.print(Text(f"Promise: {answer.promise}.", style="dim"))
     if not answer.hits:
         return
-    draw = pictures and can_show(console)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("")
-    table.add_column("score", justify="right")
-    if draw:
-        table.add_column("")
-    table.add_column("file", overflow="fold")
-    table.add_column("place (lat, lon)", no_wrap=True)
-    table.add_column("caption", overflow="ellipsis")
-    changed = set(answer.refinement.entered) if answer.refinement else set()
-    for hit in answer.hits:
-        cells: list[RenderableType] = [f"{hit.rank}{'+' if hit.id in changed else ''}", f"{hit.score:.3f}"]
-        if draw:
-            cells.append(_drawn(gallery, hit))
-        table.add_row(*cells, Text(_where(hit)), _place(hit), Text(hit.caption or ""))
-    console.print(table)
+    draw = (lambda hit: _drawn(gallery, hit)) if pictures and can_show(console) else None
+    console.print(hit_table(answer, console.width, draw, _PICTURE_COLUMNS))
     percentile = "" if answer.percentile is None else f", percentile {answer.percentile:.0%}"
+    new = answer.refinement is not None and answer.refinement.entered
     console.print(
         f"{answer.verdict}, uncertainty {answer.uncertainty:.4f}{percentile}, {answer.searched} searched, "
-        f"{answer.timings.total:.0f} ms" + ("; + = new after refinement" if changed else ""),
+        f"{answer.timings.total:.0f} ms after {preparing:.1f} s of set-up"
+        + ("; + = new after refinement" if new else ""),
         style="dim",
         highlight=False,
     )
@@ -111,17 +121,6 @@ def _drawn(gallery: Gallery, hit: Hit) -> RenderableType:
 
     picture = thumbnail(gallery, hit, 96)
     return "" if picture is None else half_blocks(picture, _PICTURE_COLUMNS)
-
-
-def _where(hit: Hit) -> str:
-    return hit.path if hit.window is None else f"{hit.path} @ {hit.window.x},{hit.window.y}"
-
-
-def _place(hit: Hit) -> str:
-    if hit.footprint is None:
-        return ""
-    longitude, latitude = hit.footprint.center
-    return f"{latitude:.4f}, {longitude:.4f}"
 
 
 def _box(text: str | None) -> Bounds | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,11 +51,25 @@ class Hit:
             acquired=row.acquired,
         )
 
+    @property
+    def shown_score(self) -> float:
+        """The score without what rounding adds beyond a cosine's range."""
+        return min(max(self.score, -1.0), 1.0)
+
+    @property
+    def corners(self) -> list[list[float]] | None:
+        """Upper left, upper right, lower right, lower left corner of the picture, each longitude and latitude."""
+        if self.footprint is None or len(self.footprint.ring) % 4:
+            return None
+        # The ring begins at the upper left corner and runs down the left side.
+        side = len(self.footprint.ring) // 4
+        return [list(self.footprint.ring[i * side]) for i in (0, 3, 2, 1)]
+
     def json(self) -> dict[str, Any]:
         return {
             "rank": self.rank,
             "id": self.id,
-            "score": self.score,
+            "score": self.shown_score,
             "kind": self.kind,
             "path": self.path,
             "caption": self.caption,
@@ -63,8 +77,9 @@ class Hit:
             "height": self.height,
             "window": None if self.window is None else asdict(self.window),
             "footprint": None if self.footprint is None else self.footprint.geojson(),
+            "corners": self.corners,
             "crs": self.crs,
-            "acquired": None if self.acquired is None else self.acquired.isoformat(),
+            "acquired": None if self.acquired is None else _utc(self.acquired),
         }
 
 
@@ -112,20 +127,33 @@ class Answer:
     """What the calibration guarantees about answers that are given; None where it was not tested for such a search."""
     refinement: Refinement | None
     timings: Timings
+    emptiness: str | None = None
+    """Why no row was searched, where somebody looked (`evidex.retrieval.emptiness`)."""
 
     @property
     def is_calibrated(self) -> bool:
         return self.percentile is not None
 
     @property
+    def headline(self) -> str:
+        """The verdict for people, in a few words."""
+        from evidex.retrieval.wording import headline
+
+        return headline(self)
+
+    @property
     def explanation(self) -> str:
         """The verdict in a sentence for people."""
-        return _explanation(self)
+        from evidex.retrieval.wording import explanation
+
+        return explanation(self)
 
     def json(self) -> dict[str, Any]:
+        """What the command line and the server give out; ``evidex.server.schemas`` describes it."""
         return {
             "query": self.query,
             "verdict": self.verdict,
+            "headline": self.headline,
             "explanation": self.explanation,
             "uncertainty": self.uncertainty,
             "percentile": self.percentile,
@@ -148,27 +176,5 @@ class Answer:
         return {"type": "FeatureCollection", "features": features, "evidex": about}
 
 
-def _explanation(answer: Answer) -> str:
-    if answer.searched == 0:
-        return "Nothing was searched: the gallery is empty or no row passes the filters."
-    if answer.percentile is None:
-        return (
-            "Answered, but how far to trust it is not known: this gallery is not calibrated for such queries; "
-            "run 'evidex calibrate'."
-        )
-    share = f"{answer.percentile:.0%}"
-    if answer.verdict == "abstained":
-        return (
-            f"No trustworthy match: {share} of the calibration's questions found more evidence here. "
-            "The hits below are the nearest things in the archive, not an answer."
-        )
-    if answer.verdict == "refined" and answer.refinement is not None:
-        changed = len(answer.refinement.entered)
-        what = f"{changed} of {len(answer.hits)} hits changed" if changed else "the hits stayed the same"
-        return (
-            f"Uncertain at first ({share} of the calibration's questions found more evidence), so the question was "
-            f"asked again in {answer.refinement.copies} similar forms; {what}. Look twice."
-        )
-    return (
-        f"Answered: the archive supports this well enough ({share} of the calibration's questions found more evidence)."
-    )
+def _utc(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")

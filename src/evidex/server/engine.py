@@ -10,6 +10,7 @@ import numpy as np
 
 from evidex.errors import NotFoundError
 from evidex.retrieval.answers import Answer, Hit
+from evidex.retrieval.emptiness import with_reasons
 from evidex.retrieval.filters import NO_FILTERS, Filters, Selector, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Direction
@@ -89,7 +90,8 @@ class Engine:
     def _search(self, key: Search, payloads: list[Any]) -> list[Answer]:
         search: Callable[..., list[Answer]] = self._retriever(key.mode).search_batch
         queries = {"texts" if key.direction == "text" else "images": payloads}
-        return search(**queries, top=key.top, filters=key.filters, among=key.among)
+        answers = search(**queries, top=key.top, filters=key.filters, among=key.among)
+        return with_reasons(answers, self.gallery, key.filters, key.among)
 
     def _retriever(self, mode: Mode) -> Retriever:
         if mode not in self._retrievers:

@@ -8,11 +8,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from evidex.data.acquired import parse_time
-from evidex.data.footprints import Bounds, Footprint
+from evidex.data.footprints import Bounds
 from evidex.errors import InputError
 from evidex.retrieval.answers import Answer, Hit
 from evidex.retrieval.filters import Filters, Target
-from evidex.retrieval.retriever import REFINE_RATIO
 from evidex.retrieval.rows import Row
 from evidex.server.engine import Mode
 
@@ -248,47 +247,13 @@ def item_out(row: Row) -> ItemOut:
 
 
 def hit_out(hit: Hit) -> HitOut:
-    return HitOut(**hit.json(), corners=_corners(hit.footprint))
+    return HitOut(**hit.json())
 
 
 def answer_out(answer: Answer, query: str | None = None) -> AnswerOut:
+    """``answer`` as `Answer.json` gives it; ``query`` names an uploaded picture."""
     content = answer.json()
-    if _was_sure(answer):
-        content["explanation"] = _asked_to_be_safe(answer)
-    content["hits"] = [hit_out(hit) for hit in answer.hits]
-    content["query"] = query if query is not None else answer.query
-    return AnswerOut(**content, headline=_headline(answer))
-
-
-def _headline(answer: Answer) -> str:
-    if answer.searched == 0:
-        return "There was nothing to search"
-    if answer.percentile is None:
-        return "The nearest things in the archive"
-    if answer.verdict == "abstained":
-        return "Probably nothing here matches"
-    if answer.verdict == "refined" and not _was_sure(answer):
-        return "Perhaps: look twice"
-    return "Good matches" if answer.percentile <= 0.5 else "Plausible matches"
-
-
-def _was_sure(answer: Answer) -> bool:
-    """Whether it was asked again only because the mode says always."""
-    return answer.verdict == "refined" and answer.percentile is not None and answer.percentile < 1 - REFINE_RATIO
-
-
-def _asked_to_be_safe(answer: Answer) -> str:
-    changed = 0 if answer.refinement is None else len(answer.refinement.entered)
-    what = f"{changed} of {len(answer.hits)} hits changed" if changed else "the hits stayed the same"
-    return f"The archive supports this well enough. It was asked again all the same, as you wished; {what}."
-
-
-def _corners(footprint: Footprint | None) -> list[list[float]] | None:
-    """Where the corners of the picture lie: the ring begins at the upper left one and runs down the left side."""
-    if footprint is None or len(footprint.ring) % 4:
-        return None
-    side = len(footprint.ring) // 4
-    return [list(footprint.ring[i * side]) for i in (0, 3, 2, 1)]
+    return AnswerOut(**(content if query is None else content | {"query": query}))
 
 
 def _time(text: str | None, name: str) -> datetime | None:

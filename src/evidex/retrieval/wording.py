@@ -1,0 +1,53 @@
+"""What an answer says to people: a headline, and a sentence that explains it."""
+
+from __future__ import annotations
+
+from evidex.retrieval.answers import Answer
+from evidex.retrieval.retriever import REFINE_RATIO
+
+
+def headline(answer: Answer) -> str:
+    """The verdict in a few words."""
+    if answer.searched == 0:
+        return "There was nothing to search"
+    if answer.percentile is None:
+        return "The nearest things in the archive"
+    if answer.verdict == "abstained":
+        return "Probably nothing here matches"
+    if answer.verdict == "refined" and not _was_sure(answer):
+        return "Perhaps: look twice"
+    return "Good matches" if answer.percentile <= 0.5 else "Plausible matches"
+
+
+def explanation(answer: Answer) -> str:
+    """The verdict in a sentence."""
+    if answer.searched == 0:
+        return f"Nothing was searched: {answer.emptiness or 'the gallery is empty or no row passes the filters'}."
+    if answer.percentile is None:
+        return (
+            "Answered, but how far to trust it is not known: this gallery is not calibrated for such queries; "
+            "run 'evidex calibrate'."
+        )
+    share = f"{answer.percentile:.0%}"
+    if answer.verdict == "abstained":
+        return (
+            f"No trustworthy match: {share} of the calibration's questions found more evidence here. "
+            "The hits below are the nearest things in the archive, not an answer."
+        )
+    if answer.verdict == "refined" and answer.refinement is not None:
+        changed = len(answer.refinement.entered)
+        what = f"{changed} of {len(answer.hits)} hits changed" if changed else "the hits stayed the same"
+        if _was_sure(answer):
+            return f"The archive supports this well enough. It was asked again all the same, as you wished; {what}."
+        return (
+            f"Uncertain at first ({share} of the calibration's questions found more evidence), so the question was "
+            f"asked again in {answer.refinement.copies} similar forms; {what}. Look twice."
+        )
+    return (
+        f"Answered: the archive supports this well enough ({share} of the calibration's questions found more evidence)."
+    )
+
+
+def _was_sure(answer: Answer) -> bool:
+    """Whether it was asked again only because the mode says always."""
+    return answer.verdict == "refined" and answer.percentile is not None and answer.percentile < 1 - REFINE_RATIO

@@ -1,0 +1,83 @@
+"""evidex search: the answer the server gives, in words and as JSON, and one line for what makes no sense."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from evidex.retrieval.gallery import Gallery
+from evidex.server.settings import Settings
+from tests.cli.running import Runner
+from tests.server.places import asking, make_gallery, texts_by_verdict
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> Gallery:
+    return make_gallery(tmp_path_factory.mktemp("searched"))
+
+
+def _served(gallery: Gallery, *bodies: dict[str, Any]) -> list[Any]:
+    async def ask(client: httpx.AsyncClient) -> list[Any]:
+        return [(await client.post("/search", json=body)).json() for body in bodies]
+
+    return asking(Settings(gallery.path), ask)
+
+
+def test_json_is_what_the_server_answers(gallery: Gallery, evidex: Runner) -> None:
+    texts = sorted(texts_by_verdict(gallery).values())
+    for text, served in zip(texts, _served(gallery, *({"text": text, "top": 5} for text in texts)), strict=True):
+        printed = json.loads(evidex("search", text, "--gallery", gallery.path, "--top", 5, "--json").out)
+        assert list(printed) == list(served)
+        assert list(printed["timings_ms"]) == list(served["timings_ms"])
+        del printed["timings_ms"], served["timings_ms"]
+        assert printed == served
+        assert printed["hits"][0]["acquired"].endswith("Z")
+        assert len(printed["hits"][0]["corners"]) == 4
+
+
+def test_words_begin_with_the_headline_of_the_page(gallery: Gallery, evidex: Runner) -> None:
+    for text in texts_by_verdict(gallery).values():
+        (served,) = _served(gallery, {"text": text})
+        lines = evidex("search", text, "--gallery", gallery.path).out.splitlines()
+        assert lines[0] == served["headline"]
+        assert " ".join(" ".join(lines[1:]).split()).startswith(served["explanation"])
+
+
+def test_words_fit_into_80_columns(gallery: Gallery, evidex: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = evidex("search", "a river", "--gallery", gallery.path, "--top", 12).out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.split()[:1] == [str(rank)] for rank in range(1, 13) for line in lines) == 12
+    assert "set-up" in " ".join(lines)
+
+
+def test_nothing_searched_says_why(gallery: Gallery, evidex: Runner, tmp_path: Path) -> None:
+    told = " ".join(evidex("search", "a", "--gallery", gallery.path, "--after", "2090-01-01").out.split())
+    assert told.startswith("There was nothing to search Nothing was searched: none of the 24 pictures was taken in")
+    (served,) = _served(gallery, {"text": "a", "after": "2090-01-01"})
+    assert served["explanation"] in told
+    empty = Gallery.create(tmp_path / "empty", gallery.model)
+    assert "the gallery is empty" in evidex("search", "a", "--gallery", empty.path).out
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["a", "--json", "--geojson"], "--json and --geojson are both given; choose one"),
+        (["--image", "FOLDER"], "is a folder; give one picture"),
+        (["a lake", "--image", "x.png"], "both a text ('a lake') and an image ('x.png') are given"),
+        ([], "there is no query"),
+        (["  "], "the query is empty"),
+        (["--image", "none.png"], "none.png"),
+        (["a", "--among", "maps"], "among 'maps' is unknown"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(
+    gallery: Gallery, evidex: Runner, tmp_path: Path, words: list[str], complaint: str
+) -> None:
+    asked = [str(tmp_path) if word == "FOLDER" else word for word in words]
+    assert complaint in evidex("search", *asked, "--gallery", gallery.path).complaint
