@@ -42,12 +42,14 @@ def command(
     from evidex.data.discover import check_places
     from evidex.data.items import ReadOptions
     from evidex.data.rendering import TileOptions
+    from evidex.errors import InputError
     from evidex.files import write_json_atomic
     from evidex.retrieval.indexing import IndexOptions
 
     tiles = TileOptions(tile, overlap, _whole_numbers(bands), _percentiles(stretch))
     options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune)
     check_places(paths)
+    made = _new_folders(gallery)
     opened = _open_or_create(gallery, model)
     with progress_bar("Indexing") as progress:
         outcome = opened.add(paths, options=options, progress=progress)
@@ -55,6 +57,9 @@ def command(
     content = _content(outcome, gallery, sources)
     if report is not None:
         write_json_atomic(report, content)
+    if _came_to_nothing(outcome):
+        _remove(made)
+        raise InputError(_complaint(paths, outcome))
     if as_json:
         print_json(content)
     else:
@@ -68,6 +73,42 @@ def _open_or_create(path: Path, model: str | None) -> Gallery:
     if (path / "gallery.json").exists():
         return Gallery.open(path, load_model(model) if model is not None else None)
     return Gallery.create(path, load_model(model), source=model)
+
+
+def _new_folders(gallery: Path) -> list[Path]:
+    """The folders that making this gallery makes, the gallery's own first; none where it is there already."""
+    if (gallery / "gallery.json").exists():
+        return []
+    above = gallery.absolute()
+    return [gallery, *(folder for folder in above.parents if not folder.exists())]
+
+
+def _came_to_nothing(outcome: IndexReport) -> bool:
+    return not (outcome.added or outcome.updated or outcome.unchanged or outcome.moved or outcome.pruned)
+
+
+def _remove(made: list[Path]) -> None:
+    """Take back a gallery that got no row, and the folders that were made for it as far as they are empty."""
+    import shutil
+    from contextlib import suppress
+
+    if made:
+        shutil.rmtree(made[0])
+        for folder in made[1:]:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _complaint(paths: list[str], outcome: IndexReport) -> str:
+    from evidex.data.discover import printable
+
+    shown = "'" + "', '".join(printable(path) for path in paths[:3]) + ("', …" if len(paths) > 3 else "'")
+    kinds = "JPEG, PNG, TIFF, WebP or JPEG 2000 files"
+    if not outcome.skipped:
+        return f"{shown}: nothing to index was found; give {kinds}, or folders that hold some"
+    first = outcome.skipped[0]
+    count = f"all {len(outcome.skipped)} files were skipped, the first" if len(outcome.skipped) > 1 else "skipped"
+    return f"{shown}: nothing was indexed; {count}: {Path(first.name).name}: {first.reason}; give readable {kinds}"
 
 
 def _calibrated(gallery: Gallery) -> list[str]:
