@@ -1,16 +1,28 @@
-"""A server under load: 32 clients at once on a gallery of 200,000 rows, with and without micro-batching.
+"""A server under load: 32 clients on a gallery of 200,000 rows, with and without micro-batching; and its memory.
 
     python benchmarks/serve.py --rows 200000 --clients 32 --seconds 20 --memory-requests 20000
 
 The gallery is synthetic (clusters of unit vectors), the model untrained: neither changes the work. The two servers take
-turns, so that whatever else the machine does falls on both. Ends with status 1 if a promise is broken: an error,
-batching no gain, or memory that grows.
+turns, so that whatever else the machine does falls on both.
+
+Memory is measured after a warm-up that fills what a server keeps, over so many requests of texts that are asked again
+and again, then over as many of texts that were never asked before. A line is fitted through the samples; twice its
+standard error is added to its rise. Memory is flat if
+
+- anonymous memory (what the process has allocated; the mapped gallery comes and goes with the kernel's file cache)
+  rises by less than 0.5 % of all resident memory: on a gallery of 200,000 rows some 5 MiB, or 250 bytes a request,
+  where an answer takes more than 10 kB; a leak of answers, queries or connections would show, and
+- the number of objects that Python holds rises by less than half an object a request: one that is forgotten in every
+  request would show, however small.
+
+Ends with status 1 if a promise is broken: an error, batching no gain, or memory that grows.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import re
@@ -26,7 +38,10 @@ from pathlib import Path
 import numpy as np
 
 _WORDS = ("river", "harbour", "forest", "houses", "planes", "desert", "bridge", "stadium", "field", "road")
-_MOST_GROWTH = 1.05
+_MOST_RISE = 0.005
+_MOST_OBJECTS = 0.5
+_SAMPLES = 40
+_REPEATED = 50
 
 
 @dataclass
@@ -53,35 +68,56 @@ class Load:
         }
 
 
+@dataclass(frozen=True)
+class Sample:
+    """What the server held after so many requests."""
+
+    requests: int
+    resident: float
+    anonymous: float
+    objects: float
+
+
+@dataclass(frozen=True)
+class Server:
+    port: int
+    process: int
+
+
 def main() -> int:
     options = _options()
     with tempfile.TemporaryDirectory() as folder:
         gallery = Path(folder) / "gallery"
         _make_gallery(gallery, options.rows, options.dim)
         loads = {"batched": Load(), "single": Load()}
+        texts = distinct_texts()
         with _server(gallery) as batched, _server(gallery, "--batch", "1", "--batch-wait", "0") as single:
-            ports = {"batched": batched, "single": single}
-            for port in ports.values():
-                asyncio.run(_ask(port, options.clients, seconds=1.0))
+            servers = {"batched": batched, "single": single}
+            for server in servers.values():
+                asyncio.run(_ask(server.port, options.clients, texts, seconds=1.0))
             for _ in range(options.rounds):
-                for name, port in ports.items():
-                    loads[name].add(asyncio.run(_ask(port, options.clients, seconds=options.seconds / options.rounds)))
-            rounds = 5
-            memory = []
-            for _ in range(rounds):
-                flow = asyncio.run(_ask(batched, options.clients, requests=options.memory_requests // rounds))
-                loads["batched"].errors += flow.errors
-                memory.append(_memory(batched) / 2**20)
+                for name, server in servers.items():
+                    seconds = options.seconds / options.rounds
+                    loads[name].add(asyncio.run(_ask(server.port, options.clients, texts, seconds=seconds)))
+        with _server(gallery) as fresh:
+            warm_up = _watched(fresh, options.clients, texts, options.warm_up)
+            repeated = _watched(fresh, options.clients, repeated_texts(), options.memory_requests)
+            distinct = _watched(fresh, options.clients, texts, options.memory_requests)
+    ratio = loads["batched"].report()["requests_per_second"] / loads["single"].report()["requests_per_second"]
+    phases = {"repeated_texts": repeated[1], "distinct_texts": distinct[1]}
     report = {
         "rows": options.rows, "dim": options.dim, "clients": options.clients,
-        "batched": loads["batched"].report(), "single": loads["single"].report(),
-        "ratio": loads["batched"].report()["requests_per_second"] / loads["single"].report()["requests_per_second"],
-        "memory_requests": options.memory_requests, "memory_mib": [round(value, 1) for value in memory],
-        "memory_growth": memory[-1] / memory[0],
+        "batched": loads["batched"].report(), "single": loads["single"].report(), "ratio": ratio,
+        "memory": {
+            "warm_up": {"requests": options.warm_up, "resident_mib": [round(s.resident, 1) for s in warm_up[1][::8]]},
+            **{name: trend(samples) for name, samples in phases.items()},
+        },
     }  # fmt: skip
     print(json.dumps(report, indent=1))
-    errors = loads["batched"].errors + loads["single"].errors
-    return 0 if errors == 0 and report["ratio"] > 1 and report["memory_growth"] < _MOST_GROWTH else 1
+    errors = sum(load.errors for load in (*loads.values(), warm_up[0], repeated[0], distinct[0]))
+    flat = all(is_flat(samples) for samples in phases.values())
+    print(f"errors {errors}; batching {ratio:.1f} times the throughput; memory {'flat' if flat else 'GROWS'}")
+    return 0 if errors == 0 and ratio > 1 and flat else 1
 
 
 def _options() -> argparse.Namespace:
@@ -91,8 +127,62 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=20.0, help="of load on each of the two servers")
     parser.add_argument("--rounds", type=int, default=4, help="turns the two servers take")
-    parser.add_argument("--memory-requests", type=int, default=20_000)
+    parser.add_argument("--warm-up", type=int, default=10_000, help="requests before memory is measured")
+    parser.add_argument("--memory-requests", type=int, default=20_000, help="of each kind of text")
     return parser.parse_args()
+
+
+def distinct_texts() -> Iterator[str]:
+    """Texts of which no two are alike, for a hundred million requests."""
+    for number in itertools.count():
+        words = f"{_WORDS[number % 10]} near a {_WORDS[number // 10 % 10]}"
+        yield f"{words} {number // 100 % 1000} {number // 100_000 % 1000}"
+
+
+def repeated_texts() -> Iterator[str]:
+    """A few texts, over and over."""
+    return itertools.cycle([f"{_WORDS[number % 10]} beside a {_WORDS[number // 10]}" for number in range(_REPEATED)])
+
+
+def line_through(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Slope of the least-squares line, and its standard error."""
+    slope, intercept = np.polyfit(x, y, 1)
+    residuals = y - slope * x - intercept
+    error = np.sqrt((residuals**2).sum() / max(len(x) - 2, 1) / ((x - x.mean()) ** 2).sum())
+    return float(slope), float(error)
+
+
+def trend(samples: list[Sample]) -> dict[str, float | list[float]]:
+    """First, last and range of what was held, and the rise of the fitted line over all requests (MiB)."""
+    requests = np.array([sample.requests for sample in samples], dtype=float)
+    span = requests[-1] - requests[0]
+    resident = np.array([sample.resident for sample in samples])
+    anonymous = np.array([sample.anonymous for sample in samples])
+    slope, error = line_through(requests, anonymous)
+    objects, objects_error = line_through(requests, np.array([sample.objects for sample in samples]))
+    return {
+        "requests": span,
+        "samples": len(samples),
+        "resident_mib": [round(value, 1) for value in resident[:: max(len(samples) // 10, 1)]],
+        "resident_range_mib": round(float(np.ptp(resident)), 2),
+        "anonymous_first_mib": round(float(anonymous[0]), 2),
+        "anonymous_last_mib": round(float(anonymous[-1]), 2),
+        "anonymous_range_mib": round(float(np.ptp(anonymous)), 2),
+        "rise_mib": round(slope * span, 3),
+        "rise_standard_error_mib": round(error * span, 3),
+        "rise_allowed_mib": round(_MOST_RISE * float(resident.mean()), 2),
+        "objects_a_request": round(objects, 4),
+        "objects_a_request_standard_error": round(objects_error, 4),
+    }
+
+
+def is_flat(samples: list[Sample]) -> bool:
+    requests = np.array([sample.requests for sample in samples], dtype=float)
+    slope, error = line_through(requests, np.array([sample.anonymous for sample in samples]))
+    objects, objects_error = line_through(requests, np.array([sample.objects for sample in samples]))
+    rise = (slope + 2 * error) * (requests[-1] - requests[0])
+    allowed = _MOST_RISE * float(np.mean([sample.resident for sample in samples]))
+    return bool(rise < allowed and objects + 2 * objects_error < _MOST_OBJECTS)
 
 
 def _make_gallery(path: Path, rows: int, dim: int) -> None:
@@ -117,7 +207,7 @@ def _make_gallery(path: Path, rows: int, dim: int) -> None:
 
 
 @contextmanager
-def _server(gallery: Path, *options: str) -> Iterator[int]:
+def _server(gallery: Path, *options: str) -> Iterator[Server]:
     code = "import typer; from evidex.cli import serve; typer.run(serve.command)"
     process = subprocess.Popen(
         [sys.executable, "-c", code, "--gallery", str(gallery), "--port", "0", "--queue", "1000", *options],
@@ -129,31 +219,28 @@ def _server(gallery: Path, *options: str) -> Iterator[int]:
         if found is None:
             raise SystemExit("the server did not start")
         port = int(found[1])
-        while (
-            b"200" not in asyncio.run(_once(port, b"GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n")).split(b"\r\n")[0]
-        ):
+        while b"200" not in asyncio.run(_once(port, "/ready")).split(b"\r\n")[0]:
             time.sleep(0.1)
-        yield port
+        yield Server(port, process.pid)
     finally:
         process.terminate()
         process.wait(30)
 
 
-async def _ask(port: int, clients: int, *, seconds: float | None = None, requests: int | None = None) -> Load:
+async def _ask(
+    port: int, clients: int, texts: Iterator[str], *, seconds: float | None = None, requests: int | None = None
+) -> Load:
     """Clients that ask one query after the other, for so long or so many in all."""
     load = Load()
     start = time.perf_counter()
     left = requests if requests is not None else 10**12
 
-    async def client(number: int) -> None:
+    async def client() -> None:
         nonlocal left
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        asked = 0
         while left > 0 and (seconds is None or time.perf_counter() - start < seconds):
             left -= 1
-            asked += 1
-            text = f"{_WORDS[(number + asked) % 10]} near a {_WORDS[asked % 7]} {number} {asked}"
-            body = json.dumps({"text": text, "top": 10}).encode()
+            body = json.dumps({"text": next(texts), "top": 10}).encode()
             kind = "Host: localhost\r\nContent-Type: application/json"
             head = f"POST /search HTTP/1.1\r\n{kind}\r\nContent-Length: {len(body)}"
             before = time.perf_counter()
@@ -163,9 +250,20 @@ async def _ask(port: int, clients: int, *, seconds: float | None = None, request
             load.errors += not answer.startswith(b"HTTP/1.1 200")
         writer.close()
 
-    await asyncio.gather(*(client(number) for number in range(clients)))
+    await asyncio.gather(*(client() for _ in range(clients)))
     load.seconds = time.perf_counter() - start
     return load
+
+
+def _watched(server: Server, clients: int, texts: Iterator[str], requests: int) -> tuple[Load, list[Sample]]:
+    """So many requests, and what the server held on the way."""
+    load, samples = Load(), [_sample(server, 0)]
+    for number in range(1, _SAMPLES + 1):
+        part = requests * number // _SAMPLES - requests * (number - 1) // _SAMPLES
+        load.add(asyncio.run(_ask(server.port, clients, texts, requests=part)))
+        samples.append(_sample(server, len(load.latencies)))
+    print(f"{requests} requests, {samples[0].resident:.1f} -> {samples[-1].resident:.1f} MiB", file=sys.stderr)
+    return load, samples
 
 
 async def _response(reader: asyncio.StreamReader) -> bytes:
@@ -174,19 +272,21 @@ async def _response(reader: asyncio.StreamReader) -> bytes:
     return head + await reader.readexactly(int(length[1]) if length else 0)
 
 
-async def _once(port: int, request: bytes) -> bytes:
+async def _once(port: int, path: str) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(request)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     answer = await _response(reader)
     writer.close()
     return answer
 
 
-def _memory(port: int) -> float:
-    text = asyncio.run(_once(port, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")).decode()
-    found = re.search(r"^process_resident_memory_bytes (\S+)", text, re.MULTILINE)
-    assert found is not None
-    return float(found[1])
+def _sample(server: Server, requests: int) -> Sample:
+    metrics = asyncio.run(_once(server.port, "/metrics")).decode()
+    objects = re.search(r"^evidex_python_blocks (\S+)", metrics, re.MULTILINE)
+    status = Path(f"/proc/{server.process}/status").read_text()
+    kibibytes = {name: int(value) for name, value in re.findall(r"^(\w+):\s+(\d+) kB", status, re.MULTILINE)}
+    assert objects is not None
+    return Sample(requests, kibibytes["VmRSS"] / 1024, kibibytes["RssAnon"] / 1024, float(objects[1]))
 
 
 if __name__ == "__main__":

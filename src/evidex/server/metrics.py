@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
 from prometheus_client import generate_latest as _generate
 
@@ -29,6 +31,10 @@ class Metrics:
         self.waiting = Gauge("evidex_queries_waiting", "Queries that wait for a scan.", registry=here)
         self.running = Gauge("evidex_requests_running", "Requests under way.", registry=here)
         self.rows = Gauge("evidex_gallery_rows", "Rows of the gallery.", registry=here)
+        blocks = Gauge(
+            "evidex_python_blocks", "Pieces of memory that Python holds; a leak makes it grow.", registry=here
+        )
+        blocks.set_function(sys.getallocatedblocks)
         self.pictures = Counter(
             "evidex_pictures", "Thumbnails and previews, by where they came from.", ("source",), registry=here
         )

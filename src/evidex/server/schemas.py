@@ -49,7 +49,8 @@ _ANSWER: dict[str, Any] = {
 class _Question(BaseModel):
     """How to search, and which rows may be found."""
 
-    model_config = ConfigDict(extra="forbid")
+    # Texts differ from query to query; a cache of them would fill with what is never asked again.
+    model_config = ConfigDict(extra="forbid", cache_strings="keys")
 
     top: Annotated[int, Field(ge=1, le=10_000, description="How many hits; the server's limit is in /gallery.")] = 12
     mode: Annotated[

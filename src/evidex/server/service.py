@@ -21,6 +21,7 @@ from evidex.server.overview import overview
 from evidex.server.schemas import GalleryOut
 from evidex.server.settings import Settings
 from evidex.server.thumbnails import Thumbnails
+from evidex.server.watch import State, state_of
 
 T = TypeVar("T")
 _LOG = logging.getLogger("evidex.server")
@@ -95,10 +96,14 @@ class Service:
         except EvidexError as error:
             self.trouble = str(error)
             _LOG.error("not ready: %s", error)
+        seen: State | None = None
         while True:
             await asyncio.sleep(self.settings.refresh_seconds)
             try:
-                await self.refresh()
+                now = await self._in_search_thread(lambda: state_of(self.settings.gallery))
+                if now != seen:
+                    await self.refresh()
+                    seen = now  # taken before the look, so that what changed in between is seen the next time
                 if self.engine.is_warm:
                     self.trouble = None
             except (EvidexError, OSError, ValueError) as error:

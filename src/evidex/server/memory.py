@@ -1,0 +1,31 @@
+"""How the C library hands out memory to a process that runs for weeks."""
+
+from __future__ import annotations
+
+import os
+import platform
+
+# malloc.h
+_M_MMAP_THRESHOLD = -3
+_M_ARENA_MAX = -8
+# Every read from a connection asks for this much and gives all but a few hundred bytes back (asyncio's max_size).
+_LARGE = 256 * 1024
+
+
+def steady_heap() -> bool:
+    """Keep the heap from going to pieces; whether the C library took it. To be called before threads start.
+
+    The C library of most Linux systems (glibc) gives each thread a heap of its own, and what one frees the others
+    cannot use. It also learns to serve ever larger blocks from the heap, where a small block that happens to stay
+    keeps the room around it. Both make a busy server grow for many thousand requests, though it holds no more than
+    before. So all threads share one heap, which they hardly ever use at the same time, and large blocks come from the
+    system and go back to it. Settings in the environment (``MALLOC_…``, ``GLIBC_TUNABLES``) are left to decide.
+    """
+    if platform.libc_ver()[0] != "glibc" or any(name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ):
+        return False
+    import ctypes
+
+    library = ctypes.CDLL(None)
+    one_heap = library.mallopt(_M_ARENA_MAX, 1)
+    large_apart = library.mallopt(_M_MMAP_THRESHOLD, _LARGE)
+    return bool(one_heap and large_apart)
