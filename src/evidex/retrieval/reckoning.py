@@ -1,0 +1,188 @@
+"""How likely is it that an answer is right? Learnt from queries whose answers are known.
+
+No single score sees everything. Vacuity notices that content is absent, but hardly that an answer is wrong: it is a
+mean over the gallery that one good match barely moves. Where the evidence sits (the best match against the rest, and
+against what other queries find in the same rows) tells right from wrong, but not absent from present. So the two are
+learnt apart and multiplied:
+
+    P(right) = P(right | at home, signs) · P(at home)
+
+The first factor is a ridge logistic regression on the signs (`evidex.retrieval.signs`), held within their range among
+the known queries, since nothing was learnt beyond it. The second says whether the query is one of the kind that was
+learnt from: it falls from 1 to 0 where a query finds less evidence than nearly all known ones (the content is not
+there) or is unlike all of them (a foreign query), and goes on falling however far it is, so that foreign queries stand
+apart from merely difficult ones.
+
+The product orders queries: its log-odds are the doubt. Known queries are all at home, so among them the second factor
+is too strict; how often answers of some doubt are right is read off known queries that were held out for that
+(`evidex.retrieval.frequency`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.errors import InputError
+from evidex.retrieval.frequency import EVEN, Frequency, fit_frequency
+from evidex.retrieval.logistic import Logistic, fit_logistic
+from evidex.retrieval.partial import ScanResult
+from evidex.retrieval.signs import SIGN_NAMES, Numbers, Surroundings, Vectors, read_signs
+
+RECKONED = "reckoned"
+"""Name of the score: the log-odds of a wrong answer."""
+LEAST_OF_EACH = 10
+"""Right and wrong answers that are needed to learn from."""
+MOST_PAST_QUERIES = 512
+_RIDGE = 200.0
+_TRIMMED = 0.005  # share of the known queries beyond either end of a sign's range
+# A query is at home until a sign lies so many spreads below its median; there it is with chance 1/2, which then falls
+# by e^-4 a spread. A spread is the way from the median to the 16th percentile: the standard deviation of a normal sign.
+_HOME = {"evidence": 1.75, "familiar": 2.5}
+_FALL = 4.0
+_LEAST_SPREAD = 0.05
+HOME_NAMES = tuple(_HOME)
+_HOME_SIGNS = [SIGN_NAMES.index(name) for name in HOME_NAMES]
+_BORDERS = np.array(list(_HOME.values()))
+LEARNT_NAMES = tuple(name for name in SIGN_NAMES if name != "familiar")
+_LEARNT = [SIGN_NAMES.index(name) for name in LEARNT_NAMES]
+
+Groups = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Queries with known answers, as they were found."""
+
+    result: ScanResult
+    queries: Vectors
+    """(queries, dim)"""
+    right: Numbers
+    """(queries,) whether a relevant row is among the first; a chance in [0, 1] where ties leave it open."""
+    groups: Groups
+    """(queries,) equal numbers for queries that ask for the same rows: they are right or wrong together."""
+
+    def part(self, chosen: NDArray[np.bool_]) -> Known:
+        result = self.result
+        return Known(
+            ScanResult(
+                result.ids[chosen],
+                result.scores[chosen],
+                result.log_sum_exp[chosen],
+                result.count,
+                result.temperature,
+            ),
+            self.queries[chosen],
+            self.right[chosen],
+            self.groups[chosen],
+        )
+
+    @property
+    def teaches(self) -> bool:
+        """Whether there are right and wrong answers enough to learn from."""
+        return bool(min(self.right.sum(), (1.0 - self.right).sum()) >= LEAST_OF_EACH)
+
+
+@dataclass(frozen=True, eq=False)
+class Reckoning:
+    """The learnt chance that an answer is right, for queries of one kind against one gallery."""
+
+    around: Surroundings
+    low: Numbers
+    high: Numbers
+    """Range of each sign that is learnt from."""
+    mean: Numbers
+    scale: Numbers
+    logistic: Logistic
+    usual: Numbers
+    spread: Numbers
+    """Median and spread of each sign by which a query is at home."""
+    frequency: Frequency
+    top: int = 10
+    """An answer was right if a relevant row was among so many hits."""
+
+    def doubt(self, result: ScanResult, queries: Vectors, gallery: Vectors) -> Numbers:
+        """Log-odds that each answer is wrong; ``result`` must hold the first ten rows where there are so many."""
+        return self.doubt_of(read_signs(result, queries, gallery, self.around))
+
+    def doubt_of(self, signs: Numbers) -> Numbers:
+        held = np.clip(signs[:, _LEARNT], self.low, self.high)
+        log_odds = self.logistic.log_odds((held - self.mean) / self.scale)
+        below = (self.usual - signs[:, _HOME_SIGNS]) / self.spread
+        log_at_home = -np.logaddexp(0.0, _FALL * (below - _BORDERS)).sum(axis=1)
+        log_right = log_at_home - np.logaddexp(0.0, -log_odds)
+        # Both logarithms at once: either the chance or its complement may be too small for a float.
+        return np.asarray(np.log(-np.expm1(log_right)) - log_right)
+
+    def chances(self, doubt: Numbers) -> Numbers:
+        """The probability that answers of such doubt are right, as often as they were among the known queries."""
+        return self.frequency.chances(doubt)
+
+
+def fit_reckoning(
+    known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Generator, *, top: int = 10
+) -> Reckoning:
+    """Learn from ``known`` queries over rows of ``gallery``, whose mean is ``middle``; ``rng`` picks past queries."""
+    if not known.teaches:
+        right = known.right.sum()
+        raise InputError(
+            f"{right:.0f} right and {len(known.right) - right:.0f} wrong answers are too few to learn from; "
+            f"give queries with at least {LEAST_OF_EACH} of each"
+        )
+    ordering = _fit_order(known, gallery, middle, rng, top)
+    half = halves(known.groups, rng)
+    doubt, right = [], []
+    for taught in (half, ~half):
+        part, judged = known.part(taught), known.part(~taught)
+        if part.teaches and len(judged.right):
+            doubt.append(_fit_order(part, gallery, middle, rng, top).doubt(judged.result, judged.queries, gallery))
+            right.append(judged.right)
+    if not doubt:  # too few to hold any out
+        doubt, right = [ordering.doubt(known.result, known.queries, gallery)], [known.right]
+    return replace(ordering, frequency=fit_frequency(np.concatenate(doubt), np.concatenate(right)))
+
+
+def halves(groups: Groups, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """One half of the queries, such that no group is in both."""
+    names = np.unique(groups)
+    return np.isin(groups, rng.permutation(names)[: len(names) // 2])
+
+
+def _fit_order(known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Generator, top: int) -> Reckoning:
+    chosen = _past_queries(known.groups, rng)
+    # As they will be stored, so that a stored reckoning gives the very same numbers.
+    past = known.queries[chosen].astype(np.float16).astype(np.float32)
+    around = Surroundings(past, np.asarray(middle, np.float32))
+    own = known.groups[:, None] == known.groups[chosen]
+    signs = read_signs(known.result, known.queries, gallery, around, own=own)
+    if not np.isfinite(signs).all():
+        raise InputError("the known queries have signs that are infinite or no number; check the encoder's output")
+    low, high = np.quantile(signs[:, _LEARNT], [_TRIMMED, 1 - _TRIMMED], axis=0)
+    held = np.clip(signs[:, _LEARNT], low, high)
+    mean, scale = held.mean(axis=0), held.std(axis=0)
+    scale[scale < 1e-9] = 1.0
+    usual, low_side = np.quantile(signs[:, _HOME_SIGNS], [0.5, 0.16], axis=0)
+    return Reckoning(
+        around,
+        low,
+        high,
+        mean,
+        scale,
+        fit_logistic((held - mean) / scale, known.right, _RIDGE),
+        usual,
+        np.maximum(usual - low_side, _LEAST_SPREAD),
+        EVEN,
+        top,
+    )
+
+
+def _past_queries(groups: Groups, rng: np.random.Generator) -> NDArray[np.intp]:
+    """A bounded number of queries, one of each group."""
+    order = rng.permutation(len(groups))
+    first = np.unique(groups[order], return_index=True)[1]
+    one_each = order[np.sort(first)]
+    if len(one_each) < 2:
+        raise InputError("all known queries ask for the same rows; give queries for at least two different ones")
+    return np.sort(one_each[:MOST_PAST_QUERIES])
