@@ -15,11 +15,13 @@ from evidex.evaluation.features import Encoded, Encoder, Split, encode_images, e
 from evidex.evaluation.foreign_pictures import foreign_pictures
 from evidex.evaluation.noisy import NoisySplit
 from evidex.evaluation.recall import Recall, Standing, recall, recall_of, standing_i2t, standing_t2i
+from evidex.evaluation.reckoned import Asked, learnt_quality
 from evidex.evaluation.result import Direction, Evaluation, ScoreQuality, Subject
 from evidex.evaluation.scores import SCORE_NAMES, uncertainty_scores
 from evidex.evaluation.selective import auroc, selective
 from evidex.evaluation.stages import Stages
 from evidex.progress import Progress, silent
+from evidex.retrieval.reckoning import RECKONED
 
 if TYPE_CHECKING:
     from evidex.data.datasets import Dataset
@@ -127,6 +129,9 @@ def evaluate_features(
     ``degraded_mask`` (images,) marks degraded images; their captions count as degraded unless ``degraded_captions``
     (captions,) says which ones are. ``labels`` (images,) are scene classes for the removed-class test, and the foreign
     features are queries from another world. Each is optional, and what is not given is not measured.
+
+    Beside the scores that need no learning stands the one that evidex reports, learnt from one half of the images and
+    judged on the other (`evidex.evaluation.reckoned`), where the split is large enough for that.
     """
     matching = match(image_features, text_features)
     owner = np.asarray(image_of_caption)
@@ -134,43 +139,42 @@ def evaluate_features(
     if degraded_mask is not None and degraded_captions is None:
         degraded_captions = degraded_mask[owner]
     caption_labels = None if labels is None else [labels[i] for i in owner]
+    images = np.arange(len(image_features))
     return Evaluation(
         temperature=temperature,
         images=len(image_features),
         captions=len(text_features),
         recall=recall_of(i2t, t2i, CUTOFFS),
         i2t=_direction(
-            matching.similarity,
+            Asked(matching.similarity, image_features, text_features, images, temperature),
             i2t,
-            temperature,
             identity=matching.text_identity,
             degraded=degraded_mask,
             labels=None if labels is None or caption_labels is None else (labels, caption_labels),
-            foreign=None if foreign_images is None else foreign_images @ text_features.T,
+            foreign=foreign_images,
         ),
         t2i=_direction(
-            matching.similarity.T,
+            Asked(matching.similarity.T, text_features, image_features, owner.astype(np.int64), temperature),
             t2i,
-            temperature,
             identity=matching.image_identity,
             degraded=degraded_captions,
             labels=None if labels is None or caption_labels is None else (caption_labels, labels),
-            foreign=None if foreign_texts is None else foreign_texts @ image_features.T,
+            foreign=foreign_texts,
         ),
     )
 
 
 def _direction(
-    similarity: Features,
+    asked: Asked,
     standing: Standing,
-    temperature: float,
     *,
     identity: NDArray[np.int64],
     degraded: Mask | None,
     labels: tuple[Sequence[str | None], Sequence[str | None]] | None,
     foreign: Features | None,
 ) -> Direction:
-    """One direction; ``similarity`` (queries, gallery), ``labels`` of queries and gallery, ``foreign`` similarities."""
+    """One direction; ``labels`` of queries and gallery, ``foreign`` features of queries."""
+    similarity, temperature = asked.similarity, asked.temperature
     scores = uncertainty_scores(similarity, temperature, identity=identity)
     hits = {k: standing.hits(k) for k in ERROR_CUTOFFS}
     removed = None
@@ -178,7 +182,8 @@ def _direction(
         removed = removed_class(similarity, *labels, temperature, identity=identity, present=scores)
     outside = None
     if foreign is not None:
-        outside = tell_apart(uncertainty_scores(foreign, temperature, identity=identity), scores)
+        strange = uncertainty_scores(foreign @ asked.gallery.T, temperature, identity=identity)
+        outside = tell_apart(strange, scores)
     quality = {}
     for name in SCORE_NAMES:
         error = {k: selective(scores[name][~np.isnan(hit)], hit[~np.isnan(hit)]) for k, hit in hits.items()}
@@ -189,6 +194,9 @@ def _direction(
             removed_class_auroc=None if removed is None else removed.auroc[name],
             foreign_auroc=None if outside is None else outside.auroc[name],
         )
+    learnt = learnt_quality(asked, hits, degraded=degraded, labels=labels, foreign=foreign)
+    if learnt is not None:
+        quality[RECKONED] = learnt
     return Direction(scores=scores, hits=hits, quality=quality, degraded=degraded)
 
 

@@ -31,14 +31,18 @@ class ScoreQuality:
     """Of queries whose scene class was taken out of the gallery against the same queries with it."""
     foreign_auroc: float | None = None
     """Of queries from another world against the split's own."""
+    error_auroc_spread: Mapping[int, float] | None = None
+    """Standard deviation over the halves of the split, of a score that had to be learnt from the other half."""
 
     def to_json(self) -> dict[str, Any]:
+        spread = self.error_auroc_spread
         return {
             "error_auroc": {str(k): number(value) for k, value in self.error_auroc.items()},
             "aurc": {str(k): number(value) for k, value in self.aurc.items()},
             "degraded_auroc": number(self.degraded_auroc),
             "removed_class_auroc": number(self.removed_class_auroc),
             "foreign_auroc": number(self.foreign_auroc),
+            **({} if spread is None else {"error_auroc_spread": {str(k): number(v) for k, v in spread.items()}}),
         }
 
 
