@@ -133,7 +133,7 @@ def test_foreign_missing_and_newer_files_are_refused_in_words(tmp_path: Path) ->
         with pytest.raises(DataError, match="is no calibration"):
             Calibration.load(path)
     path.write_text('{"format": 99}')
-    with pytest.raises(DataError, match="format 99, newer than 2"):
+    with pytest.raises(DataError, match="format 99, newer than 3"):
         Calibration.load(path)
 
 

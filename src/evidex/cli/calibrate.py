@@ -22,14 +22,20 @@ def command(
     alpha: Annotated[float, typer.Option(help="Largest share of wrong answers among those given.")] = 0.1,
     delta: Annotated[float, typer.Option(help="Chance that the promise does not hold.")] = 0.1,
     top: Annotated[int, typer.Option(min=1, help="An answer is right if a relevant item is among so many hits.")] = 10,
-    score: Annotated[str, typer.Option(help="What queries are judged by: vacuity, similarity or belief.")] = "vacuity",
+    score: Annotated[
+        str | None,
+        typer.Option(
+            help="What queries are judged by: reckoned (learnt from known answers), vacuity, similarity or belief. "
+            "Without it: reckoned where there are answers enough to learn from, else vacuity."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same calibration.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
     """Calibrate with queries of the kind that will be asked; without any, by what the gallery holds.
 
-    Where the right answers are known and in the gallery, a threshold is sought that keeps the promise of --alpha and
-    --delta, and it is said if there is none.
+    Where the right answers are known and in the gallery, the chance of a right answer is learnt from one half of them,
+    and from the other a threshold is sought that keeps the promise of --alpha and --delta; it is said if there is none.
     """
     import numpy as np
 
@@ -76,10 +82,12 @@ def _content(outcome: Outcome) -> dict[str, Any]:
         "queries": calibration.direction,
         "among": outcome.target,
         "source": outcome.source,
-        "count": len(calibration.scores),
+        "count": len(calibration.scores) + outcome.taught,
+        "taught": outcome.taught,
         "labelled": outcome.labelled,
         "score": calibration.score,
         "gallery_size": calibration.gallery_size,
+        "worth": None if outcome.worth is None else {**asdict(outcome.worth), "sentence": outcome.worth.describe()},
         "guarantee": None if guarantee is None else {**asdict(guarantee), "sentence": guarantee.describe()},
     }
 
@@ -87,9 +95,11 @@ def _content(outcome: Outcome) -> dict[str, Any]:
 def _tell(outcome: Outcome) -> None:
     calibration = outcome.calibration
     typer.echo(
-        f"{calibration.direction} queries among {outcome.target}: {len(calibration.scores)} from {outcome.source}, "
-        f"{outcome.labelled} with a known answer, judged by {calibration.score}"
+        f"{calibration.direction} queries among {outcome.target}: {len(calibration.scores) + outcome.taught} from "
+        f"{outcome.source}, {outcome.labelled} with a known answer, judged by {calibration.score}"
     )
+    if outcome.worth is not None:
+        typer.echo(f"learnt from {outcome.taught} of them: {outcome.worth.describe()}")
     if outcome.guarantee is not None:
         typer.echo(f"guarantee: {outcome.guarantee.describe()}")
     else:

@@ -17,9 +17,12 @@ from evidex.retrieval.filters import NO_FILTERS, Selector, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration, Direction
 from evidex.retrieval.guarantee import Guarantee, find_threshold
+from evidex.retrieval.learning import Lesson, Worth, known_of, learn, middle_of
 from evidex.retrieval.partial import ScanResult, merge_results
+from evidex.retrieval.reckoning import LEAST_OF_EACH, RECKONED
 from evidex.retrieval.retriever import REFINE_RATIO, Query, Retriever
 from evidex.retrieval.scores import DEFAULT_SCORE, score_named
+from evidex.retrieval.signs import FIRST, Vectors
 
 MOST_SELF_QUERIES = 500
 _LEAST_QUERIES = 20
@@ -52,7 +55,11 @@ class Outcome:
     target: Target
     source: str
     labelled: int
-    """Queries whose answer is in the gallery; only these can found a guarantee."""
+    """Queries whose answer is in the gallery; only these can teach and found a guarantee."""
+    worth: Worth | None = None
+    """How much better the learnt score is than the highest similarity, where it was learnt."""
+    taught: int = 0
+    """Queries that the score was learnt from; the calibration is of the others."""
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -65,7 +72,7 @@ def calibrate(
     direction: Direction,
     *,
     promise: Promise | None = None,
-    score: str = DEFAULT_SCORE,
+    score: str | None = None,
     rng: np.random.Generator,
     among: Target | None = None,
     source: str = "given queries",
@@ -73,7 +80,9 @@ def calibrate(
 ) -> Outcome:
     """Store the scores of ``queries`` and, for labelled ones, a threshold that keeps ``promise``.
 
-    Answers are judged as the retriever will give them: queries above the refinement threshold are refined first.
+    Without a ``score``, the one that labelled queries teach is used where they are enough, and vacuity elsewhere. One
+    half of them teaches; the scores that are stored and the promise come from the other queries alone. Answers are
+    judged as the retriever will give them: queries above the refinement threshold are refined first.
     """
     if len(queries) < _LEAST_QUERIES:
         raise InputError(f"{len(queries)} queries are too few to calibrate with; give at least {_LEAST_QUERIES}")
@@ -85,33 +94,68 @@ def calibrate(
     rows = selector.select(NO_FILTERS, target)
     retriever = Retriever(gallery)
     asked = [known.query for known in queries]
-    first = retriever.scan(retriever.encode(asked, direction), rows, top)
+    vectors = retriever.encode(asked, direction)
+    first = retriever.scan(vectors, rows, max(top, FIRST))
     if first.count == 0:
         raise InputError(f"the gallery holds no {target} to calibrate with; index some first")
-    scores = score_named(score)(first)
-    calibration = Calibration(gallery.info.model_fingerprint, direction, first.count, score, scores)
     answers = _positions(gallery, queries)
+    lesson = None
+    if score in (None, RECKONED) and answers:
+        known = known_of(first, vectors, answers, top)
+        lesson = learn(known, gallery.vectors, middle_of(gallery.vectors, rows), rng, top=top)
+    if score == RECKONED and lesson is None:
+        raise InputError(
+            f"{len(answers)} queries with known answers teach too little; give enough for {LEAST_OF_EACH} right and "
+            f"{LEAST_OF_EACH} wrong answers in either half, or another score"
+        )
+    calibration, judged = _judge(gallery, direction, first, vectors, lesson, sorted(answers), score or DEFAULT_SCORE)
     if promise is not None and answers:
         gate = calibration.gate(REFINE_RATIO)
-        hits = {i: first.ids[i] for i in answers}
-        again = [i for i in answers if gate.defers(scores[i])]
+        tested = [i for i in answers if i in judged]
+        hits = {i: first.ids[i, :top] for i in tested}
+        again = [i for i in tested if gate.defers(judged[i])]
         if again:
             second = retriever.scan(retriever.refine([asked[i] for i in again], direction), rows, top)
             hits.update(zip(again, second.ids, strict=True))
-        right = np.array([not answers[i].isdisjoint(hits[i].tolist()) for i in answers])
-        found = find_threshold(scores[list(answers)], right, alpha=promise.alpha, delta=promise.delta, rng=rng)
+        right = np.array([not answers[i].isdisjoint(hits[i].tolist()) for i in tested])
+        values = np.array([judged[i] for i in tested])
+        found = find_threshold(values, right, alpha=promise.alpha, delta=promise.delta, rng=rng)
         found = replace(found, top=top, refine_ratio=REFINE_RATIO, gallery_size=first.count)
         calibration = replace(calibration, guarantees=(found,))
     path = calibration_path(gallery, direction, target, by_itself=by_itself)
     calibration.save(path)
-    return Outcome(calibration, target, source, len(answers))
+    if lesson is None:
+        return Outcome(calibration, target, source, len(answers))
+    return Outcome(calibration, target, source, len(answers), lesson.worth, int(lesson.taught.sum()))
 
 
-def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str = DEFAULT_SCORE) -> list[Outcome]:
+def _judge(
+    gallery: Gallery,
+    direction: Direction,
+    first: ScanResult,
+    vectors: Vectors,
+    lesson: Lesson | None,
+    labelled: Sequence[int],
+    score: str,
+) -> tuple[Calibration, dict[int, float]]:
+    """A calibration of all queries that did not teach, and their scores by number."""
+    if lesson is None:
+        scores, kept, reckoning = score_named(score)(first), np.ones(len(first), np.bool_), None
+    else:
+        reckoning, score = lesson.reckoning, RECKONED
+        scores, kept = reckoning.doubt(first, vectors, gallery.vectors), np.ones(len(first), np.bool_)
+        kept[np.array(labelled)[lesson.taught]] = False
+    fingerprint = gallery.info.model_fingerprint
+    calibration = Calibration(fingerprint, direction, first.count, score, scores[kept], reckoning=reckoning)
+    return calibration, {int(i): float(scores[i]) for i in np.flatnonzero(kept)}
+
+
+def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | None = None) -> list[Outcome]:
     """Calibrate a gallery by what it holds, for text and for image queries, as far as that goes.
 
-    Text queries: one caption an image where there are captions, else questions that are usual of overhead imagery.
-    Image queries: its own images, each against all others. What `calibrate` stored goes before what is stored here.
+    Text queries: one caption an image where there are captions, which say what is right and so teach, else questions
+    that are usual of overhead imagery. Image queries: its own images, each against all others, by vacuity unless
+    ``score`` names another. What `calibrate` stored goes before what is stored here.
     """
     outcomes = []
     pictures: list[int] = []
@@ -134,8 +178,9 @@ def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str = D
     )
     if len(pictures) > _LEAST_QUERIES:
         sample = np.sort(rng.permutation(pictures)[:MOST_SELF_QUERIES])
-        values = _scores_among_others(gallery, sample, np.array(pictures), score)
-        calibration = Calibration(gallery.info.model_fingerprint, "image", len(pictures) - 1, score, values)
+        named = DEFAULT_SCORE if score in (None, RECKONED) else score
+        values = _scores_among_others(gallery, sample, np.array(pictures), named)
+        calibration = Calibration(gallery.info.model_fingerprint, "image", len(pictures) - 1, named, values)
         calibration.save(calibration_path(gallery, "image", "images", by_itself=True))
         outcomes.append(Outcome(calibration, "images", "images of the gallery", 0))
     return outcomes

@@ -12,8 +12,9 @@ from evidex.retrieval.filters import Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration, Direction, Gate
 from evidex.retrieval.guarantee import Guarantee
-from evidex.retrieval.partial import Partial, ScanResult
+from evidex.retrieval.partial import ScanResult
 from evidex.retrieval.scores import score_named
+from evidex.retrieval.signs import FIRST, Vectors
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,21 @@ class Policy:
     guarantee: Guarantee | None
     """That which the threshold for abstaining comes from."""
 
-    def score(self, result: Partial | ScanResult) -> NDArray[np.float64]:
-        return score_named(self.calibration.score)(result)
+    @property
+    def least_top(self) -> int:
+        """How many rows a scan must give for the score."""
+        return 1 if self.calibration.reckoning is None else FIRST
+
+    def score(self, result: ScanResult, queries: Vectors, gallery: Vectors) -> NDArray[np.float64]:
+        """Of ``queries`` (queries, dim) whose scan over rows of ``gallery`` (rows, dim) gave ``result``."""
+        reckoning = self.calibration.reckoning
+        if reckoning is None:
+            return score_named(self.calibration.score)(result)
+        return reckoning.doubt(result, queries, gallery)
+
+    def chances(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """The probability that an answer with such a score is right; None where that was not learnt."""
+        return None if self.calibration.reckoning is None else self.calibration.reckoning.chances(scores)
 
     def promise(self, *, top: int, searched: int) -> str | None:
         """What is guaranteed of a search for ``top`` hits among ``searched`` rows, none of them filtered out."""

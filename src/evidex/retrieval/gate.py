@@ -6,7 +6,8 @@ uncertain share of a batch (`deferred`, as in the paper), a threshold from store
 
 The uncertainty u = K/S of a query depends on the gallery: S sums over its K items. Yet u = sigmoid(-m), where m =
 log(S/K - 1) is the log of the *mean* evidence, and a mean keeps its size when the gallery grows by more of the same.
-So calibration stores -m (`certainty_lost`), and reports where a new query stands among the calibration queries; it
+So calibration stores -m (`certainty_lost`), or what was learnt from it and other signs (`evidex.retrieval.reckoning`),
+and reports where a new query stands among the calibration queries; it
 remembers the K it was made with, because a gallery of other content is another matter.
 """
 
@@ -24,6 +25,8 @@ from evidex.errors import DataError, InputError, ModelError
 from evidex.files import write_json_atomic
 from evidex.retrieval.guarantee import Guarantee
 from evidex.retrieval.partial import Partial, ScanResult
+from evidex.retrieval.reckoning import RECKONED, Reckoning
+from evidex.retrieval.reckoning_store import reckoning_from_json, reckoning_json
 from evidex.retrieval.refine import deferred
 
 __all__ = ["Calibration", "Direction", "Gate", "certainty_lost", "deferred"]
@@ -31,8 +34,9 @@ __all__ = ["Calibration", "Direction", "Gate", "certainty_lost", "deferred"]
 Scores = NDArray[np.float64]
 Direction = Literal["text", "image"]
 _DIRECTIONS = ("text", "image")
-_FORMAT = 2
-_READABLE = (1, 2)  # guarantees of format 1 do not say what they were tested for
+_FORMAT = 3
+# Guarantees of format 1 do not say what they were tested for, and formats before 3 have no reckoning.
+_READABLE = (1, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class Calibration:
     scores: Scores
     """Sorted; higher is less certain."""
     guarantees: tuple[Guarantee, ...] = ()
+    reckoning: Reckoning | None = None
+    """Where the score is the learnt one: what was learnt."""
 
     def __post_init__(self) -> None:
         values = np.sort(np.asarray(self.scores, np.float64))
@@ -66,6 +72,10 @@ class Calibration:
             raise InputError(f"calibration scores of shape {values.shape}; give a finite number for each query")
         if self.direction not in _DIRECTIONS:
             raise InputError(f"direction is {self.direction!r}; give 'text' or 'image', the kind of the queries")
+        if (self.score == RECKONED) != (self.reckoning is not None):
+            raise InputError(
+                f"score {self.score!r} with{'out' * (self.reckoning is None)} a reckoning; calibrate again"
+            )
         values.flags.writeable = False
         object.__setattr__(self, "scores", values)
 
@@ -109,6 +119,7 @@ class Calibration:
                 "score": self.score,
                 "scores": self.scores.tolist(),
                 "guarantees": [asdict(guarantee) for guarantee in self.guarantees],
+                "reckoning": None if self.reckoning is None else reckoning_json(self.reckoning),
             },
         )
 
@@ -121,6 +132,7 @@ class Calibration:
                 raise DataError(f"{str(path)!r} has calibration format {version}, newer than {_FORMAT}; update evidex")
             if version not in _READABLE:
                 raise ValueError(f"format {version!r}")
+            reckoning = content.get("reckoning")
             return cls(
                 str(content["model_fingerprint"]),
                 content["direction"],
@@ -128,6 +140,7 @@ class Calibration:
                 str(content["score"]),
                 np.array(content["scores"], np.float64),
                 tuple(Guarantee(**guarantee) for guarantee in content["guarantees"]),
+                None if reckoning is None else reckoning_from_json(reckoning),
             )
         except FileNotFoundError:
             raise DataError(f"{str(path)!r} does not exist; make it with evidex calibrate") from None

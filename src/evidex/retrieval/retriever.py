@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,8 @@ class Found:
     encode_ms: float
     scan_ms: float
     refine_ms: float
+    chances: NDArray[np.float64] | None = None
+    """(queries,) probability that the first answer holds a relevant row; None where it was not learnt."""
 
 
 class Retriever:
@@ -165,14 +167,15 @@ class Retriever:
         start = time.perf_counter()
         vectors = self.encode(queries, direction)
         encoded = time.perf_counter()
-        first = self.scan(vectors, rows, top)
+        seen = self.scan(vectors, rows, top if policy is None else max(top, policy.least_top))
+        first = replace(seen, ids=seen.ids[:, :top], scores=seen.scores[:, :top])
         scanned = time.perf_counter()
         none = np.zeros(len(queries), np.bool_)
         final = list(first)
-        refined, abstained, percentiles = none, none if first.count else ~none, None
+        refined, abstained, percentiles, chances = none, none if first.count else ~none, None, None
         if policy is not None and first.count:
-            scores = policy.score(first)
-            percentiles = policy.calibration.percentile(scores)
+            scores = policy.score(seen, vectors, self.gallery.vectors)
+            percentiles, chances = policy.calibration.percentile(scores), policy.chances(scores)
             refined, abstained = policy.refine.defers(scores), policy.abstain.defers(scores)
             again = np.flatnonzero(refined).tolist()
             if again:
@@ -180,8 +183,8 @@ class Retriever:
                 for place, part in zip(again, second, strict=True):
                     final[place] = part
         end = time.perf_counter()
-        times = [1e3 * span for span in (encoded - start, scanned - encoded, end - scanned)]
-        return Found(first, final, refined, abstained, percentiles, *times)
+        encode_ms, scan_ms, refine_ms = (1e3 * span for span in (encoded - start, scanned - encoded, end - scanned))
+        return Found(first, final, refined, abstained, percentiles, encode_ms, scan_ms, refine_ms, chances)
 
     def encode(self, queries: Sequence[Query], direction: Direction) -> NDArray[np.float32]:
         """Unit rows of texts or images, from the gallery's model."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from evidex.errors import InputError
 from evidex.retrieval.gate import certainty_lost
 from evidex.retrieval.partial import Partial, ScanResult
+from evidex.retrieval.reckoning import RECKONED
 
 Score = Callable[[Partial | ScanResult], NDArray[np.float64]]
 
@@ -28,6 +29,9 @@ DEFAULT_SCORE = "vacuity"
 
 
 def score_named(name: str) -> Score:
+    """A score that a scan alone gives; that which is learnt needs a calibration (`Policy.score`)."""
+    if name == RECKONED:
+        raise InputError(f"score '{name}' must be learnt from queries with known answers; calibrate with such queries")
     if name not in SCORES:
-        raise InputError(f"score '{name}' is unknown; use one of {', '.join(SCORES)}")
+        raise InputError(f"score '{name}' is unknown; use one of {', '.join([RECKONED, *SCORES])}")
     return SCORES[name]

@@ -1,0 +1,105 @@
+"""Learn from a gallery's known queries how likely an answer is right, and say what that is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.retrieval.partial import ScanResult
+from evidex.retrieval.reckoning import Groups, Known, Reckoning, fit_reckoning, halves
+from evidex.retrieval.signs import Vectors
+
+_ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class Worth:
+    """AUROC of wrong against right answers, each half of the queries judged by what the other taught."""
+
+    queries: int
+    learnt: float
+    similarity: float
+    """Of the highest similarity, on the same answers."""
+
+    def describe(self) -> str:
+        """One sentence for people."""
+        gain = self.learnt - self.similarity
+        return (
+            f"on queries it has not learnt from, the learnt score tells wrong answers from right ones at AUROC "
+            f"{self.learnt:.3f}, {abs(gain):.3f} {'better' if gain >= 0 else 'worse'} than the highest similarity "
+            f"({self.similarity:.3f}; {self.queries} queries, each half judged by the other)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """What was learnt from one half of the known queries."""
+
+    reckoning: Reckoning
+    taught: NDArray[np.bool_]
+    """(known queries,) those it was learnt from: no honest judge of it."""
+    worth: Worth
+
+
+def learn(known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Generator, *, top: int) -> Lesson | None:
+    """Learn from one half of ``known`` and leave the other for judging; None if a half holds too little to learn from.
+
+    Thresholds and promises that are found on the other half are then about a score that was fixed before.
+    """
+    from evidex.evaluation.selective import selective
+
+    half = halves(known.groups, rng)
+    if not (known.part(half).teaches and known.part(~half).teaches):
+        return None
+    lessons, learnt, plain = [], [], []
+    for taught in (half, ~half):
+        reckoning = fit_reckoning(known.part(taught), gallery, middle, rng, top=top)
+        judged = known.part(~taught)
+        lessons.append(reckoning)
+        learnt.append(selective(reckoning.doubt(judged.result, judged.queries, gallery), judged.right).auroc)
+        plain.append(selective(-judged.result.scores[:, 0], judged.right).auroc)
+    return Lesson(lessons[0], half, Worth(len(half), float(np.mean(learnt)), float(np.mean(plain))))
+
+
+def known_of(first: ScanResult, queries: Vectors, answers: Mapping[int, set[int]], top: int) -> Known:
+    """The queries with known ``answers`` (rows by query), right if one of them is among the ``top`` first found."""
+    places = np.array(sorted(answers), dtype=np.int64)
+    right = [not answers[i].isdisjoint(first.ids[i, :top].tolist()) for i in places.tolist()]
+    every = Known(first, queries, np.zeros(len(first)), np.zeros(len(first), np.int64))
+    chosen = np.zeros(len(first), np.bool_)
+    chosen[places] = True
+    part = every.part(chosen)
+    groups = group_by_answer([answers[i] for i in places.tolist()])
+    return Known(part.result, part.queries, np.array(right, np.float64), groups)
+
+
+def group_by_answer(answers: list[set[int]]) -> Groups:
+    """Equal numbers for queries that share a row, directly or through others."""
+    parent = list(range(len(answers)))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    owner: dict[int, int] = {}
+    for i, rows in enumerate(answers):
+        for row in rows:
+            parent[root(i)] = root(owner.setdefault(row, i))
+    return np.array([root(i) for i in range(len(answers))], dtype=np.int64)
+
+
+def middle_of(gallery: Vectors, rows: NDArray[np.bool_] | None) -> Vectors:
+    """Mean of the selected rows, a few thousand of them in memory at a time."""
+    total, count = np.zeros(gallery.shape[1]), 0
+    for start in range(0, len(gallery), _ROWS_AT_ONCE):
+        block = gallery[start : start + _ROWS_AT_ONCE]
+        if rows is not None:
+            block = block[rows[start : start + _ROWS_AT_ONCE]]
+        total += block.sum(axis=0, dtype=np.float64)
+        count += len(block)
+    return np.asarray(total / max(count, 1), np.float32)
