@@ -175,24 +175,32 @@ class _InvertedBottleneck(nn.Module):
         self._project_conv, self._bn2 = nn.Conv2d(inner, outputs, 1, bias=False), nn.BatchNorm2d(outputs, eps=1e-3)
 
     def forward(self, grid: torch.Tensor) -> torch.Tensor:
-        inner: torch.Tensor = self._bn0(self._expand_conv(grid)).clamp(0, 6) if self._expands else grid
-        inner = self._bn1(self._depthwise_conv(inner)).clamp(0, 6)
+        inner: torch.Tensor = _relu6(self._bn0(self._expand_conv(grid))) if self._expands else grid
+        inner = _relu6(self._bn1(self._depthwise_conv(inner)))
         inner = self._bn2(self._project_conv(inner))
         return grid + inner if self._residual else inner
+
+
+def _relu6(grid: torch.Tensor) -> torch.Tensor:
+    """Cut ``grid`` to [0, 6], in place where no gradient asks for it afterwards."""
+    return grid.clamp(0, 6) if torch.is_grad_enabled() else grid.clamp_(0, 6)
 
 
 class _SameConv2d(nn.Conv2d):
     """TensorFlow's "same" padding: the odd pixel goes to the right and the bottom."""
 
     def forward(self, grid: torch.Tensor) -> torch.Tensor:
+        grid, padding = self.padded(grid)
+        return nn.functional.conv2d(grid, self.weight, self.bias, self.stride, padding, 1, self.groups)
+
+    def padded(self, grid: torch.Tensor) -> tuple[torch.Tensor, tuple[int, int]]:
+        """Return ``grid``, grown where its sides need unequal padding, and the padding still to be given."""
         kernel, stride = self.kernel_size[0], self.stride[0]
         vertical, horizontal = (max((-(-n // stride) - 1) * stride + kernel - n, 0) for n in grid.shape[2:])
         if vertical % 2 == 0 and horizontal % 2 == 0:
-            return nn.functional.conv2d(
-                grid, self.weight, self.bias, self.stride, (vertical // 2, horizontal // 2), 1, self.groups
-            )
+            return grid, (vertical // 2, horizontal // 2)
         sides = (horizontal // 2, horizontal - horizontal // 2, vertical // 2, vertical - vertical // 2)
-        return nn.functional.conv2d(pad(grid, sides), self.weight, self.bias, self.stride, 0, 1, self.groups)
+        return pad(grid, sides), (0, 0)
 
 
 def _round_channels(channels: float) -> int:
