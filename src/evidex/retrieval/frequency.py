@@ -1,8 +1,8 @@
 """How often answers of some doubt are right: a falling curve of two straight pieces in log-odds.
 
 Among known queries success falls with the doubt, and more slowly from some point on, where the doubt comes from queries
-that are hardly at home rather than from difficult ones. Beyond the most doubted known query nothing was seen; from
-there on the log-odds fall as fast as the doubt rises.
+that are hardly at home rather than from difficult ones. Beyond nearly all known queries next to nothing was seen; from
+there on the log-odds fall as fast as the doubt rises, as they do for queries that are not at home.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from evidex.retrieval.logistic import Numbers, fit_logistic, sigmoid
 
-_BEND = 0.85  # share of the known queries up to the bend
+_BEND, _LAST = 0.85, 0.98  # shares of the known queries up to the bend, and up to what counts as seen
 _RIDGE = 1.0
 
 
@@ -49,4 +49,5 @@ def fit_frequency(doubt: Numbers, right: Numbers) -> Frequency:
         used[np.flatnonzero(used)[fitted.weights < 0]] = False
     slopes = np.zeros(2)
     slopes[used] = fitted.weights
-    return Frequency(fitted.intercept, float(slopes[0]), float(slopes[1]), bend, float(doubt.max()))
+    last = float(np.quantile(doubt, _LAST))
+    return Frequency(fitted.intercept, float(slopes[0]), float(slopes[1]), bend, last)

@@ -108,6 +108,13 @@ class Reckoning:
         return self.doubt_of(read_signs(result, queries, gallery, self.around))
 
     def doubt_of(self, signs: Numbers) -> Numbers:
+        """The same from signs that were read already; infinite where one of them is, or is no number."""
+        readable = np.isfinite(signs).all(axis=1)
+        doubt = np.full(len(signs), np.inf)
+        doubt[readable] = self._doubt(signs[readable])
+        return doubt
+
+    def _doubt(self, signs: Numbers) -> Numbers:
         held = np.clip(signs[:, _LEARNT], self.low, self.high)
         log_odds = self.logistic.log_odds((held - self.mean) / self.scale)
         below = (self.usual - signs[:, _HOME_SIGNS]) / self.spread
@@ -133,15 +140,15 @@ def fit_reckoning(
         )
     ordering = _fit_order(known, gallery, middle, rng, top)
     half = halves(known.groups, rng)
-    doubt, right = [], []
-    for taught in (half, ~half):
-        part, judged = known.part(taught), known.part(~taught)
-        if part.teaches and len(judged.right):
-            doubt.append(_fit_order(part, gallery, middle, rng, top).doubt(judged.result, judged.queries, gallery))
-            right.append(judged.right)
-    if not doubt:  # too few to hold any out
-        doubt, right = [ordering.doubt(known.result, known.queries, gallery)], [known.right]
-    return replace(ordering, frequency=fit_frequency(np.concatenate(doubt), np.concatenate(right)))
+    parts = known.part(half), known.part(~half)
+    if all(part.teaches for part in parts):
+        taught = [_fit_order(part, gallery, middle, rng, top) for part in parts]
+        judged = list(zip(taught, reversed(parts), strict=True))
+    else:  # too few to hold any out
+        judged = [(ordering, known)]
+    doubt = np.concatenate([judge.doubt(part.result, part.queries, gallery) for judge, part in judged])
+    right = np.concatenate([part.right for _, part in judged])
+    return replace(ordering, frequency=fit_frequency(doubt, right))
 
 
 def halves(groups: Groups, rng: np.random.Generator) -> NDArray[np.bool_]:

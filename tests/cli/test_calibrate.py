@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evidex.cli.app import main
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.retriever import Retriever
+from evidex.retrieval.rows import Row, item_id
+from tests.retrieval.archive import WORDS, tiny_model
+from tests.retrieval.world import unit
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A gallery, and questions of which two in three find what they ask for."""
+    folder = tmp_path_factory.mktemp("calibrate")
+    tiny_model().save(folder / "model.safetensors")
+    gallery = Gallery.create(folder / "gallery", tiny_model())
+    rows = [Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(120)]
+    gallery.append(rows, unit(np.random.default_rng(0).standard_normal((120, 32))))
+    texts = [f"{word} number {n} of {n * n}" for n in range(40) for word in WORDS]
+    found = Retriever(gallery).search_batch(texts=texts, top=120)
+    entries = [
+        {"text": text, "relevant": [answer.hits[90 if n % 3 == 0 else n % 10].id]}
+        for n, (text, answer) in enumerate(zip(texts, found, strict=True))
+    ]
+    (folder / "questions.json").write_text(json.dumps(entries))
+    (folder / "plain.txt").write_text("\n".join(texts))
+    return folder
+
+
+def calibrate(place: Path, *options: str) -> int | str | None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["evidex", "calibrate", "--gallery", str(place / "gallery"), *options])
+        try:
+            main()
+        except SystemExit as stop:
+            return stop.code
+    return 0
+
+
+def test_labelled_questions_teach_and_it_is_said_what_that_is_worth(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not calibrate(place, "--queries", str(place / "questions.json"))
+    told = capsys.readouterr().out
+    assert "160 with a known answer, judged by reckoned" in told
+    (sentence,) = [line for line in told.splitlines() if line.startswith("learnt from ")]
+    assert "than the highest similarity" in sentence
+    assert not calibrate(place, "--queries", str(place / "questions.json"), "--json")
+    (content,) = json.loads(capsys.readouterr().out)
+    assert (content["count"], content["labelled"], content["score"]) == (160, 160, "reckoned")
+    assert content["worth"]["sentence"] in sentence
+    assert 0 < content["taught"] < 160
+
+
+def test_questions_without_answers_are_judged_by_vacuity(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not calibrate(place, "--queries", str(place / "plain.txt"))
+    told = capsys.readouterr().out
+    assert "0 with a known answer, judged by vacuity" in told
+    assert "learnt from" not in told
+
+
+def test_what_cannot_be_learnt_is_refused_in_one_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert calibrate(place, "--queries", str(place / "plain.txt"), "--score", "reckoned") == 2
+    assert "teach too little" in capsys.readouterr().err
+    assert calibrate(place, "--queries", str(place / "plain.txt"), "--score", "magic") == 2
+    assert "score 'magic' is unknown; use one of reckoned, vacuity" in capsys.readouterr().err
+    assert calibrate(place, "--score", "reckoned") == 2

@@ -1,0 +1,157 @@
+"""A gallery that learns from queries with known answers: what is stored, and how searches are judged by it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evidex.errors import DataError, InputError
+from evidex.retrieval.calibrating import KnownQuery, Promise, calibrate, self_calibrate
+from evidex.retrieval.calibration_store import calibration_path, load_policy
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.gate import Calibration
+from evidex.retrieval.retriever import Retriever
+from evidex.retrieval.rows import Row, item_id
+from tests.retrieval.archive import WORDS, tiny_model
+from tests.retrieval.world import unit
+
+TEXTS = [f"{word} number {n} of {n * n}" for n in range(50) for word in WORDS]
+
+
+def _gallery(path: Path, captions: dict[int, tuple[str, ...]] | None = None) -> Gallery:
+    made = Gallery.create(path, tiny_model())
+    rows = [
+        Row(item_id(str(n)), str(n), "image", f"{n:064x}", captions=(captions or {}).get(n, ())) for n in range(120)
+    ]
+    made.append(rows, unit(np.random.default_rng(0).standard_normal((120, 32))))
+    return made
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> Gallery:
+    return _gallery(tmp_path_factory.mktemp("learning") / "g")
+
+
+@pytest.fixture(scope="module")
+def known(gallery: Gallery) -> list[KnownQuery]:
+    """Texts that ask for a row they find, or, every third, for one that they do not."""
+    found = Retriever(gallery).search_batch(texts=TEXTS, top=120)
+    return [
+        KnownQuery(text, frozenset([answer.hits[100 if n % 3 == 0 else n % 10].id]))
+        for n, (text, answer) in enumerate(zip(TEXTS, found, strict=True))
+    ]
+
+
+def test_labelled_queries_teach_and_searches_are_judged_by_it(gallery: Gallery, known: list[KnownQuery]) -> None:
+    outcome = calibrate(gallery, known, "text", promise=Promise(0.5, 0.1, 10), rng=np.random.default_rng(0))
+    assert outcome.calibration.score == "reckoned"
+    assert outcome.worth is not None
+    assert outcome.worth.queries == outcome.labelled == len(TEXTS)
+    assert 0 < outcome.taught < len(TEXTS)
+    assert len(outcome.calibration.scores) == len(TEXTS) - outcome.taught
+    assert outcome.guarantee is not None
+    # A fifth of the queries that did not teach places the candidates; the others are tested.
+    assert outcome.guarantee.tested == len(outcome.calibration.scores) - round(0.2 * len(outcome.calibration.scores))
+
+    policy = load_policy(gallery, "text", "images", 0.1, 0.02)
+    assert policy is not None
+    retriever = Retriever(gallery, refine_ratio=0.0)
+    for top in (1, 3, 10, 40):
+        answers = retriever.search_batch(texts=TEXTS[:9], top=top)
+        assert {len(answer.hits) for answer in answers} == {top}
+        vectors = retriever.encode(TEXTS[:9], "text")
+        doubt = policy.score(retriever.scan(vectors, None, 10), vectors, gallery.vectors)
+        expected = policy.calibration.percentile(doubt)
+        assert [answer.percentile for answer in answers] == pytest.approx(expected.tolist(), abs=0.02)
+        chances = policy.chances(doubt)
+        assert chances is not None
+        found = retriever._find(TEXTS[:9], "text", None, policy, top)
+        assert found.chances is not None
+        np.testing.assert_allclose(found.chances, chances, atol=1e-4)
+
+
+def test_the_promise_is_tested_on_queries_that_did_not_teach(gallery: Gallery) -> None:
+    """Where answers are right or wrong by the throw of a coin, learning them by heart must not found a promise."""
+    found = Retriever(gallery).search_batch(texts=TEXTS, top=120)
+    kept = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        thrown = [
+            KnownQuery(
+                text, frozenset([answer.hits[rng.integers(10) if rng.random() < 0.5 else rng.integers(60, 120)].id])
+            )
+            for text, answer in zip(TEXTS, found, strict=True)
+        ]
+        outcome = calibrate(gallery, thrown, "text", promise=Promise(0.3, 0.1, 10), score="reckoned", rng=rng)
+        assert outcome.guarantee is not None
+        kept += outcome.guarantee.threshold is not None
+    assert kept <= 3
+
+
+def test_same_seed_same_file(gallery: Gallery, known: list[KnownQuery]) -> None:
+    path = calibration_path(gallery, "text", "images")
+    calibrate(gallery, known, "text", rng=np.random.default_rng(3))
+    first = path.read_bytes()
+    calibrate(gallery, known, "text", rng=np.random.default_rng(3))
+    assert path.read_bytes() == first
+    assert len(first) < 200_000
+
+
+def test_queries_without_answers_or_with_one_kind_of_answer_fall_back_to_vacuity(
+    gallery: Gallery, known: list[KnownQuery]
+) -> None:
+    silent = [KnownQuery(text) for text in TEXTS]
+    best = Retriever(gallery).search_batch(texts=TEXTS, top=1)
+    sure = [KnownQuery(text, frozenset([answer.hits[0].id])) for text, answer in zip(TEXTS, best, strict=True)]
+    for queries in (silent, sure, known[:20]):
+        outcome = calibrate(gallery, queries, "text", rng=np.random.default_rng(0))
+        assert (outcome.calibration.score, outcome.worth, outcome.taught) == ("vacuity", None, 0)
+        assert len(outcome.calibration.scores) == len(queries)
+        with pytest.raises(InputError, match="teach too little"):
+            calibrate(gallery, queries, "text", score="reckoned", rng=np.random.default_rng(0))
+    assert calibrate(gallery, known, "text", score="belief", rng=np.random.default_rng(0)).worth is None
+
+
+def test_unlabelled_queries_take_part_in_the_percentiles(gallery: Gallery, known: list[KnownQuery]) -> None:
+    more = [*known, *(KnownQuery(f"something else {n}") for n in range(30))]
+    outcome = calibrate(gallery, more, "text", rng=np.random.default_rng(0))
+    assert outcome.labelled == len(known)
+    assert len(outcome.calibration.scores) == len(more) - outcome.taught
+
+
+def test_a_gallery_with_captions_learns_from_them(tmp_path: Path, known: list[KnownQuery]) -> None:
+    captions: dict[int, tuple[str, ...]] = {}
+    for n, query in enumerate(known[:120]):
+        (wanted,) = query.relevant
+        captions.setdefault(next(i for i in range(120) if item_id(str(i)) == wanted), (str(query.query), f"x {n}"))
+    made = _gallery(tmp_path / "g", captions)
+    text, image = self_calibrate(made, np.random.default_rng(0))
+    assert text.source == "captions of the gallery"
+    assert text.labelled == len(captions)
+    assert text.calibration.score in ("reckoned", "vacuity")
+    assert image.calibration.score == "vacuity"
+    assert self_calibrate(made, np.random.default_rng(0), score="belief")[0].calibration.score == "belief"
+
+
+def test_a_stored_reckoning_is_read_whole_or_refused(gallery: Gallery, known: list[KnownQuery]) -> None:
+    calibrate(gallery, known, "text", rng=np.random.default_rng(0))
+    path = calibration_path(gallery, "text", "images")
+    stored = json.loads(path.read_text())
+    assert stored["format"] == 3
+    changes: list[dict[str, object]] = [
+        {"reckoning": None},
+        {"score": "vacuity"},
+        {"reckoning": stored["reckoning"] | {"weights": []}},
+        {"reckoning": stored["reckoning"] | {"past_queries": "%%%"}},
+        {"reckoning": []},
+    ]
+    for change in changes:
+        path.write_text(json.dumps(stored | change))
+        with pytest.raises(DataError, match="is no calibration"):
+            Calibration.load(path)
+    older = {key: value for key, value in stored.items() if key != "reckoning"}
+    path.write_text(json.dumps(older | {"format": 2, "score": "vacuity"}))
+    assert Calibration.load(path).reckoning is None

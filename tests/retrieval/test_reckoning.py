@@ -1,0 +1,222 @@
+"""The learnt chance of a right answer: honest out of sample, calibrated, wary of strangers, and stored as it is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evidex.errors import InputError
+from evidex.evaluation.selective import auroc, selective
+from evidex.retrieval.logistic import sigmoid
+from evidex.retrieval.reckoning import MOST_PAST_QUERIES, Known, Reckoning, fit_reckoning, halves
+from evidex.retrieval.reckoning_store import reckoning_from_json, reckoning_json
+from evidex.retrieval.signs import SIGN_NAMES, Surroundings, read_signs
+from tests.retrieval.world import World, scan, unit, world
+
+
+def _fit(made: World, seed: int = 0) -> Reckoning:
+    return fit_reckoning(made.known, made.gallery, made.middle, np.random.default_rng(seed))
+
+
+def _doubt(reckoning: Reckoning, known: Known, made: World) -> np.ndarray:
+    return reckoning.doubt(known.result, known.queries, made.gallery)
+
+
+@pytest.fixture(scope="module")
+def taught() -> World:
+    return world(0, queries=1500)
+
+
+@pytest.fixture(scope="module")
+def reckoning(taught: World) -> Reckoning:
+    return _fit(taught)
+
+
+def test_new_queries_are_judged_better_than_by_the_highest_similarity(reckoning: Reckoning) -> None:
+    new = world(1, queries=1500)
+    learnt = selective(_doubt(reckoning, new.known, new), new.known.right).auroc
+    plain = selective(-new.known.result.scores[:, 0], new.known.right).auroc
+    assert learnt > plain + 0.05
+
+
+def test_chances_are_frequencies(reckoning: Reckoning) -> None:
+    new = world(2, queries=4000)
+    chances = reckoning.chances(_doubt(reckoning, new.known, new))
+    bins = np.array_split(np.argsort(chances), 8)
+    gaps = [abs(chances[part].mean() - new.known.right[part].mean()) for part in bins]
+    assert np.mean(gaps) < 0.04
+
+
+def test_where_the_truth_is_known_it_is_found() -> None:
+    """Answers are right with a chance that is a function of two signs."""
+    made = world(3, queries=3000)
+    around = Surroundings(made.known.queries[:64], made.middle)
+    signs = read_signs(made.known.result, made.known.queries, made.gallery, around)
+    peak, lead = (signs[:, SIGN_NAMES.index(name)] for name in ("peak", "lead_10"))
+    truth = sigmoid(1.5 * (peak - peak.mean()) / peak.std() - (lead - lead.mean()) / lead.std())
+    rng = np.random.default_rng(4)
+    known = replace(made.known, right=(rng.random(3000) < truth).astype(np.float64))
+    half = halves(known.groups, rng)
+    learnt = fit_reckoning(known.part(half), made.gallery, made.middle, rng)
+    judged = known.part(~half)
+    chances = learnt.chances(_doubt(learnt, judged, made))
+    assert np.abs(chances - truth[~half]).mean() < 0.08
+    best = selective(-truth[~half], judged.right).auroc
+    assert selective(_doubt(learnt, judged, made), judged.right).auroc > best - 0.05
+
+
+def test_where_there_is_nothing_to_learn_nothing_is_learnt() -> None:
+    """Outcomes by the throw of a coin: out of sample the score is worthless, and every chance is the coin's."""
+    found, chances = [], []
+    for seed in range(6):
+        made = world(seed, queries=600)
+        rng = np.random.default_rng(seed)
+        known = replace(made.known, right=(rng.random(600) < 0.3).astype(np.float64))
+        half = halves(known.groups, rng)
+        learnt = fit_reckoning(known.part(half), made.gallery, made.middle, rng)
+        doubt = _doubt(learnt, known.part(~half), made)
+        found.append(selective(doubt, known.part(~half).right).auroc)
+        chances.append(learnt.chances(doubt).mean())
+    assert np.mean(found) == pytest.approx(0.5, abs=0.05)
+    assert np.mean(chances) == pytest.approx(0.3, abs=0.06)
+
+
+def test_strangers_are_doubted_more_than_known_queries(taught: World, reckoning: Reckoning) -> None:
+    """Queries that lie away from everything, and the gallery without the part that was asked for."""
+    new = world(5, queries=400)
+    own = _doubt(reckoning, new.known, new)
+    rng = np.random.default_rng(6)
+    away = rng.normal(size=(200, 16)) - 3.0 * taught.middle.astype(np.float64) / np.linalg.norm(taught.middle)
+    foreign = unit(away)
+    strange = reckoning.doubt(scan(foreign, taught.gallery), foreign, taught.gallery)
+    assert auroc(strange, own) > 0.9
+    assert np.median(reckoning.chances(strange)) < np.quantile(reckoning.chances(own), 0.05)
+    cluster = new.known.groups // 40
+    for name in (0, 7):
+        rest = taught.gallery[np.arange(800) // 40 != name]
+        asked = new.known.part(cluster == name)
+        gone = reckoning.doubt(scan(asked.queries, rest), asked.queries, rest)
+        assert auroc(gone, own[cluster == name]) > 0.8
+
+
+def test_less_evidence_than_ever_seen_is_ever_more_doubtful(taught: World, reckoning: Reckoning) -> None:
+    signs = np.repeat(
+        read_signs(taught.known.result, taught.known.queries, taught.gallery, reckoning.around)[:1], 50, 0
+    )
+    for name in ("evidence", "familiar"):
+        lower = signs.copy()
+        lower[:, SIGN_NAMES.index(name)] = reckoning.usual.min() - np.linspace(5, 5e3, 50)
+        doubt = reckoning.doubt_of(lower)
+        assert np.isfinite(doubt).all()
+        assert (np.diff(doubt) > 0).all()
+        assert (np.diff(reckoning.chances(doubt)) <= 0).all()
+
+
+def test_a_query_that_is_no_number_is_doubted_beyond_measure(taught: World, reckoning: Reckoning) -> None:
+    signs = read_signs(taught.known.result, taught.known.queries, taught.gallery, reckoning.around)[:4]
+    signs[1, 0], signs[2, 3] = np.nan, -np.inf
+    doubt = reckoning.doubt_of(signs)
+    assert np.isinf(doubt).tolist() == [False, True, True, False]
+    assert reckoning.chances(doubt)[1:3].tolist() == [0.0, 0.0]
+
+
+def test_a_query_gets_the_same_doubt_alone_and_in_a_batch(taught: World, reckoning: Reckoning) -> None:
+    together = _doubt(reckoning, taught.known, taught)
+    for i in (0, 17, 1499):
+        alone = _doubt(reckoning, taught.known.part(np.arange(1500) == i), taught)
+        assert alone[0] == pytest.approx(together[i], abs=1e-4)
+
+
+def test_stored_and_read_again_it_gives_the_very_same_numbers(taught: World, reckoning: Reckoning) -> None:
+    text = json.dumps(reckoning_json(reckoning), allow_nan=False)
+    assert len(text) < 2 * MOST_PAST_QUERIES * 16 * 4 / 3 + 8000
+    again = reckoning_from_json(json.loads(text))
+    np.testing.assert_array_equal(_doubt(again, taught.known, taught), _doubt(reckoning, taught.known, taught))
+    doubt = np.linspace(-5, 50, 99)
+    np.testing.assert_array_equal(again.chances(doubt), reckoning.chances(doubt))
+    assert again.top == 10
+
+
+def test_same_seed_same_bytes(taught: World, reckoning: Reckoning) -> None:
+    assert json.dumps(reckoning_json(_fit(taught))) == json.dumps(reckoning_json(reckoning))
+    assert json.dumps(reckoning_json(_fit(taught, seed=1))) != json.dumps(reckoning_json(reckoning))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("format", 2),
+        ("signs", ["evidence"]),
+        ("weights", [1.0]),
+        ("mean", [float("nan")] * (len(SIGN_NAMES) - 1)),
+        ("scale", [0.0] * (len(SIGN_NAMES) - 1)),
+        ("spread", [0.0, 1.0]),
+        ("intercept", float("inf")),
+        ("dim", 0),
+        ("dim", 15),
+        ("middle", "AAAA"),
+        ("past_queries", ""),
+        ("past_queries", "no base64!"),
+        ("past_queries", 3),
+        ("frequency", {}),
+        ("frequency", None),
+        ("top", "many"),
+    ],
+)
+def test_damaged_ones_are_refused(reckoning: Reckoning, name: str, value: object) -> None:
+    with pytest.raises((ValueError, KeyError, TypeError)):
+        reckoning_from_json(reckoning_json(reckoning) | {name: value})
+
+
+def test_no_group_is_in_both_halves() -> None:
+    groups = np.random.default_rng(0).integers(30, size=200)
+    half = halves(groups, np.random.default_rng(1))
+    assert not set(groups[half]) & set(groups[~half])
+    assert 0.3 < half.mean() < 0.7
+
+
+@pytest.mark.parametrize("right", [0.0, 1.0])
+def test_one_kind_of_answer_teaches_nothing(right: float) -> None:
+    made = world(7, queries=60)
+    known = replace(made.known, right=np.full(60, right))
+    assert not known.teaches
+    with pytest.raises(InputError, match="too few to learn from"):
+        fit_reckoning(known, made.gallery, made.middle, np.random.default_rng(0))
+
+
+def test_twenty_queries_are_enough_to_learn_something() -> None:
+    made = world(8, queries=20)
+    known = replace(made.known, right=(np.arange(20) % 2).astype(np.float64))
+    learnt = fit_reckoning(known, made.gallery, made.middle, np.random.default_rng(0))
+    chances = learnt.chances(_doubt(learnt, made.known, made))
+    assert ((chances >= 0) & (chances <= 1)).all()
+    same = replace(known, groups=np.zeros(20, np.int64))
+    with pytest.raises(InputError, match="same rows"):
+        fit_reckoning(same, made.gallery, made.middle, np.random.default_rng(0))
+
+
+def test_right_answers_that_are_all_of_one_group_are_no_obstacle() -> None:
+    """Then nothing can be held out with both kinds of answers in it."""
+    made = world(8, queries=60)
+    known = replace(made.known, right=(np.arange(60) < 12).astype(np.float64), groups=np.maximum(np.arange(60), 11))
+    learnt = fit_reckoning(known, made.gallery, made.middle, np.random.default_rng(0))
+    assert np.isfinite(learnt.chances(_doubt(learnt, known, made))).all()
+
+
+def test_queries_that_are_all_alike_get_the_mean() -> None:
+    made = world(9, queries=40)
+    alike = np.repeat(made.known.queries[:1], 40, axis=0)
+    known = Known(scan(alike, made.gallery), alike, (np.arange(40) % 4 == 0).astype(np.float64), np.arange(40))
+    learnt = fit_reckoning(known, made.gallery, made.middle, np.random.default_rng(0))
+    np.testing.assert_allclose(learnt.chances(_doubt(learnt, known, made)), 0.25, atol=0.05)
+
+
+def test_infinite_signs_are_no_lesson() -> None:
+    made = world(10, queries=40)
+    made.known.result.log_sum_exp[3] = np.inf
+    known = replace(made.known, right=(np.arange(40) % 2).astype(np.float64))
+    with pytest.raises(InputError, match="infinite or no number"):
+        fit_reckoning(known, made.gallery, made.middle, np.random.default_rng(0))
