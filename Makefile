@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PAGE := src/evidex/server/static/index.html
 SERVE ?= 1
+RSICD ?= data/rsicd
 
-.PHONY: setup page browser demo test check bench weights clean
+.PHONY: setup page browser demo test check bench weights large-model clean
 
 setup: $(STAMP)
 
@@ -42,6 +43,12 @@ test: check page browser
 bench: setup
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
 	for script in degrade scan encode index; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+
+# The large recipe of docs/benchmark.md, for a machine with a GPU: runs/large/large-01-s0/model.safetensors.
+large-model: setup
+	$(BIN)/python scripts/fetch_weights.py resnet50 efficientnet_lite0 efficientnet_lite2 minilm
+	$(BIN)/python scripts/study.py configs/study/members.toml --output runs/large --dataset $(RSICD) --only m-tau m-320 m-lite2 mentors
+	$(BIN)/python scripts/study.py configs/study/second.toml --output runs/large --dataset $(RSICD) --only large-s0 large-s1 large-01
 
 weights: setup
 	$(BIN)/python scripts/fetch_weights.py

@@ -57,7 +57,10 @@ def _portable(card: dict[str, Any]) -> dict[str, Any]:
     config = {**card["config"]}
     config.pop("output")
     config["data"] = {key: value for key, value in config["data"].items() if key != "path"}
-    config["train"] = {key: value for key, value in config["train"].items() if key != "label"}
+    config["mentors"] = {
+        key: "/".join(Path(value).parts[-2:]) if isinstance(value, str) else value
+        for key, value in config["mentors"].items()
+    }
     return {**card, "config": config}
 
 

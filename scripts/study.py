@@ -1,22 +1,54 @@
 """Train a list of variants of one configuration and tabulate them: ``python scripts/study.py configs/study/NAME.toml``.
 
-A study is a TOML file: ``base`` (a configuration), ``common`` (overrides of all runs), ``seeds``, and a list
-of ``[[run]]`` with ``name`` and ``set`` (overrides). Every run goes through the same code as ``evidex train``;
-each finished one adds a line to ``results.jsonl``, and a run that is there already is not repeated.
+A study is a TOML file: ``base`` (a configuration), ``common`` (overrides of all runs), ``seeds``, a list of ``[[run]]``
+with ``name`` and ``set`` (overrides), and a list of ``[[committee]]`` with ``name``, ``members`` (names of runs) and
+``views``, put together once the runs are there. Every run goes through the same code as ``evidex train``; each finished
+one adds a line to the results, and one that is there already is not repeated. In overrides and member names ``{seed}``
+and ``{runs}`` stand for the seed and the folder of the runs. ``measure = "all"`` adds the worth of the uncertainty and
+of test-time augmentation to the recall of the clean and the noisy split.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import gc
 import json
-import subprocess
+import multiprocessing
 import sys
 import time
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
+import traceback
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from evidex.encoders.model import Model
+    from evidex.evaluation.features import Encoded
+
+RATIOS = (0.0, 0.05, 0.1, 0.15, 0.2)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run, as a worker gets it."""
+
+    name: str
+    run: str
+    base: str
+    overrides: tuple[str, ...]
+    folder: Path
+    dataset: str
+    everything: bool
+    deadline: float
+    keep: bool
+    members: tuple[Path, ...] = ()
+    views: int = 1
 
 
 def main() -> int:
@@ -26,6 +58,8 @@ def main() -> int:
     parser.add_argument("--results", type=Path, help="results file (default: OUTPUT/results.jsonl)")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--until", type=float, default=float("inf"), help="start no run after this many seconds")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these runs or committees alone")
+    parser.add_argument("--dataset", help="folder of the dataset, if not the study's")
     parser.add_argument("--keep", action="store_true", help="keep checkpoints of finished runs")
     parser.add_argument("set", nargs="*", metavar="section.key=value", help="further overrides of all runs")
     arguments = parser.parse_intermixed_args()
@@ -34,35 +68,172 @@ def main() -> int:
     results = arguments.results or arguments.output / "results.jsonl"
     results.parent.mkdir(parents=True, exist_ok=True)
     done = {json.loads(line)["name"] for line in results.read_text().splitlines()} if results.exists() else set()
-    started, lock = time.monotonic(), Lock()
-
-    def one(run: dict[str, Any], seed: int) -> None:
-        name = f"{run['name']}-s{seed}"
-        if name in done or time.monotonic() - started > arguments.until:
-            return
-        folder = arguments.output / name
-        overrides = [*study.get("common", []), *run.get("set", []), *arguments.set, f"seed={seed}", f"output={folder}"]
-        begun = time.monotonic()
-        command = [sys.executable, "-m", "evidex.training", run.get("base", study["base"]), *overrides]
-        trained = subprocess.run(command, capture_output=True, text=True, check=False)
-        line: dict[str, Any] = {"name": name, "set": overrides, "seconds": round(time.monotonic() - begun, 1)}
-        if trained.returncode:
-            line["error"] = trained.stderr[-2000:]
-        else:
-            history = json.loads((folder / "history.json").read_text())
-            line |= {"curve": [round(e["val_rsum"], 2) for e in history if "val_rsum" in e], "last": history[-1]}
-            command = [sys.executable, "-m", "evidex.evaluation", str(folder / "model.safetensors"), study["dataset"]]
-            measured = subprocess.run(command, capture_output=True, text=True, check=False)
-            line |= json.loads(measured.stdout) if measured.returncode == 0 else {"error": measured.stderr[-2000:]}
-            if not arguments.keep:
-                (folder / "checkpoint.safetensors").unlink(missing_ok=True)
-        with lock, results.open("a") as stream:
-            stream.write(json.dumps(line) + "\n")
-
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        for future in [pool.submit(one, run, seed) for seed in study.get("seeds", [0]) for run in study["run"]]:
-            future.result()
+    with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as pool:
+        for kind in ("run", "committee"):
+            jobs = [_job(run, seed, study, arguments) for run in study.get(kind, []) for seed in _seeds(run, study)]
+            wanted = [job for job in jobs if not arguments.only or {job.name, job.run} & set(arguments.only)]
+            waiting = [pool.submit(_work, job) for job in wanted if job.name not in done]
+            _write(waiting, results)
     return 0
+
+
+def _seeds(run: dict[str, Any], study: dict[str, Any]) -> list[int]:
+    seeds: list[int] = run.get("seeds", study.get("seeds", [0]))
+    return seeds
+
+
+def _job(run: dict[str, Any], seed: int, study: dict[str, Any], arguments: argparse.Namespace) -> Job:
+    name = f"{run['name']}-s{seed}"
+    folder = arguments.output / name
+
+    def filled(text: str) -> str:
+        return text.replace("{seed}", str(seed)).replace("{runs}", str(arguments.output))
+
+    dataset = arguments.dataset or study["dataset"]
+    chosen = [*study.get("common", []), *run.get("set", []), *arguments.set]
+    overrides = [*chosen, f"data.path={dataset}", f"seed={seed}", f"output={folder}"]
+    return Job(
+        name,
+        run["name"],
+        run.get("base", study["base"]),
+        tuple(map(filled, overrides)),
+        folder,
+        dataset,
+        run.get("measure", study.get("measure")) == "all",
+        time.time() + arguments.until,
+        arguments.keep,
+        tuple(arguments.output / filled(member) / "model.safetensors" for member in run.get("members", [])),
+        run.get("views", 1),
+    )
+
+
+def _write(waiting: list[Future[dict[str, Any] | None]], results: Path) -> None:
+    for future in as_completed(waiting):
+        line = future.result()
+        if line is not None:
+            with results.open("a") as stream:
+                stream.write(json.dumps(line) + "\n")
+
+
+def _work(job: Job) -> dict[str, Any] | None:
+    """Train or put together, and measure; a failure is a line too."""
+    if time.time() > job.deadline:
+        return None
+    begun = time.monotonic()
+    line: dict[str, Any] = {"name": job.name, "set": list(job.overrides)}
+    try:
+        model = _committee(job, line) if job.members else _train(job, line)
+        line["train_seconds"] = round(time.monotonic() - begun, 1)
+        line |= _measure(model, job.dataset, everything=job.everything)
+    except Exception:  # one bad run must not end the study; what was wrong is in its line
+        line["error"] = traceback.format_exc()[-2000:]
+    _free_memory()
+    return line | {"seconds": round(time.monotonic() - begun, 1)}
+
+
+def _train(job: Job, line: dict[str, Any]) -> Model:
+    from evidex.config import load_config
+    from evidex.training.loop import train
+
+    run = train(load_config(Path(job.base), job.overrides))
+    line["curve"] = [round(epoch["val_rsum"], 2) for epoch in run.history if "val_rsum" in epoch]
+    line["last"] = run.history[-1]
+    if not job.keep:
+        (job.folder / "checkpoint.safetensors").unlink(missing_ok=True)
+    return run.model
+
+
+def _committee(job: Job, line: dict[str, Any]) -> Model:
+    from evidex.encoders.committee import CommitteeEncoder
+    from evidex.encoders.model import Model, load_model
+    from evidex.encoders.towers import TowerEncoder
+
+    models = [load_model(path) for path in job.members]
+    towers = [model.encoder for model in models if isinstance(model.encoder, TowerEncoder)]
+    line["members"] = [path.parent.name for path in job.members]
+    model = Model(CommitteeEncoder(towers, views=job.views), models[0].temperature, card={"members": line["members"]})
+    job.folder.mkdir(parents=True, exist_ok=True)
+    model.save(job.folder / "model.safetensors")
+    return model
+
+
+def _measure(model: Model, dataset_path: str, *, everything: bool) -> dict[str, Any]:
+    """Recall on the clean and the noisy split; with ``everything`` the uncertainty and refinement as well."""
+    from evidex.evaluation.absent import out_of_domain_queries
+    from evidex.evaluation.features import Encoded, encode_texts, match
+    from evidex.evaluation.protocol import evaluate_features
+    from evidex.evaluation.recall import recall
+
+    found: dict[str, Any] = {}
+    foreign = encode_texts(model, out_of_domain_queries())
+    dataset, noisy = _splits(dataset_path)
+    for name, split in (("clean", dataset), ("noisy", noisy)):
+        images = model.encode_pixels(_pixels(dataset_path, name, model), batch_size=256)
+        encoded = Encoded(images, encode_texts(model, split.captions, batch_size=256), dataset.image_of_caption)
+        if not everything:
+            found[name] = recall(match(images, encoded.texts).similarity, dataset.image_of_caption).to_json()
+            continue
+        labels = [record.label for record in dataset.records]
+        extra = (
+            {"labels": labels if all(labels) else None, "foreign_texts": foreign}
+            if name == "clean"
+            else {"degraded_mask": noisy.noisy, "degraded_captions": noisy.changed_captions}
+        )
+        found[name] = evaluate_features(images, encoded.texts, dataset.image_of_caption, model.temperature, **extra)
+        found[name] = found[name].to_json() | _refined(model, split, encoded)
+    return found
+
+
+def _refined(model: Model, split: Any, encoded: Encoded) -> dict[str, Any]:
+    """RSUM with the most uncertain queries refined: by RS-TTA and, where WordNet is installed, by generic copies."""
+    from evidex.evaluation.deferral import refine_and_rank
+    from evidex.evaluation.features import match
+    from evidex.evaluation.scores import uncertainty_scores
+    from evidex.retrieval.refine import GenericRefiner, RsRefiner
+
+    refiners = {"rs_tta": RsRefiner()} | ({"generic_tta": GenericRefiner()} if find_spec("wn") else {})
+    similarity = match(encoded.images, encoded.texts).similarity
+    image, text = (uncertainty_scores(s, model.temperature).vacuity for s in (similarity, similarity.T))
+    table = {}
+    for name, refiner in refiners.items():
+        steps = refine_and_rank(
+            model, split, encoded, RATIOS, image_uncertainty=image, text_uncertainty=text, refiner=refiner
+        )
+        table[name] = {str(step.ratio): round(step.recall.rsum, 3) for step in steps}
+    return table
+
+
+@functools.lru_cache(maxsize=1)
+def _splits(path: str) -> tuple[Any, Any]:
+    from evidex.data.datasets import load_dataset
+    from evidex.evaluation.noisy import NoisySplit
+
+    dataset = load_dataset(Path(path), "val")
+    return dataset, NoisySplit(dataset, seed=0)
+
+
+_PREPARED: dict[tuple[str, str, int], np.ndarray] = {}  # a study's models see the same pictures
+
+
+def _pixels(path: str, name: str, model: Model) -> np.ndarray:
+    key = (path, name, model.encoder.image_size)
+    if key not in _PREPARED:
+        dataset, noisy = _splits(path)
+        split = noisy if name == "noisy" else dataset
+
+        def prepared(index: int) -> np.ndarray:
+            return model.encoder.prepare_image(split.open_image(index))
+
+        with ThreadPoolExecutor(4) as pool:
+            _PREPARED[key] = np.stack(list(pool.map(prepared, range(len(dataset)))))
+    return _PREPARED[key]
+
+
+def _free_memory() -> None:
+    import torch
+
+    gc.collect()
+    torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":

@@ -27,6 +27,9 @@ class DataConfig:
     degrade: float = 0.0  # share of training images degraded by Eqs. 21–24: a variant of its own, off in ELC
     substitute: float = 0.0  # share of training captions varied by the lexicon; likewise
     captions_per_image: int = 1  # captions of an image that enter one step, each as a pairing of its own
+    smallest_crop: float = 0.75  # of the picture's side, when pictures are varied
+    erase: float = 0.0  # share of training images of which a rectangle is blanked
+    mask_words: float = 0.0  # share of the caption's word pieces that are hidden
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class EncoderConfig:
     dim: int = 512
     dropout: float = 0.0
     text_layers: int = 0  # how many layers of a pretrained text tower are kept; 0 = all
+    pooling: Literal["mean", "mean_max"] = "mean"  # of a pretrained image tower's last grid
     freeze_batch_norm: bool = False
 
 
@@ -76,6 +80,9 @@ class LossConfig:
     b3: float = 1.0
     mask_equal_captions: bool = True  # False = captions equal to the positive's are negatives, to the letter
     margin: float = 0.2  # of the triplet losses
+    soft_targets: Literal["none", "captions", "mentors"] = "none"  # whose view of what else answers; off in ELC
+    softness: float = 0.3  # share of the target that is the mentors' view
+    soft_temperature: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,7 @@ class TrainConfig:
     ema_decay: float = 0.0  # 0 = none; else the averaged weights are evaluated and kept
     bf16: bool = False
     evaluate_every: int = 1  # epochs between evaluations on val
+    checkpoint_every: int = 1  # epochs between checkpoints; a run that is killed repeats this many at most
 
 
 @dataclass(frozen=True)
@@ -136,6 +144,9 @@ def check_ranges(config: Config, where: str) -> None:
         "train.epochs": config.train.epochs,
         "train.learning_rate": config.train.learning_rate,
         "train.evaluate_every": config.train.evaluate_every,
+        "train.checkpoint_every": config.train.checkpoint_every,
+        "loss.soft_temperature": config.loss.soft_temperature,
+        "data.smallest_crop": config.data.smallest_crop,
     }
     not_negative = {
         "seed": config.seed,
@@ -151,6 +162,10 @@ def check_ranges(config: Config, where: str) -> None:
     shares = {
         "data.degrade": config.data.degrade,
         "data.substitute": config.data.substitute,
+        "data.smallest_crop": config.data.smallest_crop,
+        "data.erase": config.data.erase,
+        "data.mask_words": config.data.mask_words,
+        "loss.softness": config.loss.softness,
         "encoder.dropout": config.encoder.dropout,
         "train.ema_decay": config.train.ema_decay,
     }

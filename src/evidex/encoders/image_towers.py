@@ -5,6 +5,7 @@ Each maps normalised pixels (n, 3, s, s) to one vector a picture and says how it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -29,6 +30,22 @@ class ImageTower(nn.Module):
         return ((ordered.float() - mean) / scale).contiguous(memory_format=torch.channels_last)
 
 
+def mean_and_max(grid: torch.Tensor) -> torch.Tensor:
+    """Return how much of each channel there is, and whether any at all."""
+    return torch.cat([grid.mean((2, 3)), grid.amax((2, 3))], 1)
+
+
+def _mean(grid: torch.Tensor) -> torch.Tensor:
+    return grid.mean((2, 3))
+
+
+def _pooling(name: str, channels: int) -> tuple[Callable[[torch.Tensor], torch.Tensor], int]:
+    """Return how the last grid becomes one vector, and that vector's length."""
+    if name not in ("mean", "mean_max"):
+        raise ModelError(f"unknown pooling '{name}'; choose mean or mean_max")
+    return (_mean, channels) if name == "mean" else (mean_and_max, 2 * channels)
+
+
 class ConvNet(ImageTower):
     """Ours: a narrow residual network for small pictures, trainable on a CPU in minutes."""
 
@@ -45,7 +62,7 @@ class ConvNet(ImageTower):
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         grid = self.stages(self.stem(pixels))
-        return torch.cat([grid.mean((2, 3)), grid.amax((2, 3))], 1)  # how much, and whether at all
+        return mean_and_max(grid)
 
 
 class _ResidualBlock(nn.Module):
@@ -71,13 +88,13 @@ class _ResidualBlock(nn.Module):
 class ResNet50(ImageTower):
     """ResNet-50 as Keras trained it: stride in a block's first convolution, batch norm with eps 1e-3, BGR."""
 
-    out_dim = 2048
     pixel_mean = (103.939, 116.779, 123.68)
     pixel_scale = (1.0, 1.0, 1.0)
     bgr = True
 
-    def __init__(self) -> None:
+    def __init__(self, pooling: str = "mean") -> None:
         super().__init__()
+        self.pool, self.out_dim = _pooling(pooling, 2048)
         self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
         self.bn1 = nn.BatchNorm2d(64, eps=1e-3)
         self.maxpool = nn.MaxPool2d(3, 2, 1)
@@ -93,7 +110,7 @@ class ResNet50(ImageTower):
         grid: torch.Tensor = self.maxpool(relu(self.bn1(self.conv1(pixels))))
         for stage in range(1, 5):
             grid = getattr(self, f"layer{stage}")(grid)
-        return grid.mean((2, 3))
+        return self.pool(grid)
 
 
 class _Bottleneck(nn.Module):
@@ -131,12 +148,12 @@ _LITE_SCALING = {"efficientnet_lite0": (1.0, 1.0), "efficientnet_lite1": (1.0, 1
 class EfficientNetLite(ImageTower):
     """EfficientNet-Lite: inverted bottlenecks with ReLU6, no squeeze-and-excitation."""
 
-    out_dim = 1280
     pixel_mean = (127.0, 127.0, 127.0)
     pixel_scale = (128.0, 128.0, 128.0)
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, pooling: str = "mean") -> None:
         super().__init__()
+        self.pool, self.out_dim = _pooling(pooling, 1280)
         width, depth = _LITE_SCALING[name]
         self._conv_stem = _SameConv2d(3, 32, 3, 2, bias=False)
         self._bn0 = nn.BatchNorm2d(32, eps=1e-3)
@@ -158,8 +175,7 @@ class EfficientNetLite(ImageTower):
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         grid = self._blocks(self._bn0(self._conv_stem(pixels)).clamp(0, 6))
-        pooled: torch.Tensor = self._bn1(self._conv_head(grid)).clamp(0, 6).mean((2, 3))
-        return pooled
+        return self.pool(self._bn1(self._conv_head(grid)).clamp(0, 6))
 
 
 class _InvertedBottleneck(nn.Module):
@@ -217,7 +233,7 @@ def build_image_tower(name: str, options: dict[str, Any] | None = None) -> Image
     if name == "convnet":
         return ConvNet(**{key: tuple(value) for key, value in (options or {}).items()})
     if name == "resnet50":
-        return ResNet50()
+        return ResNet50(**(options or {}))
     if name in _LITE_SCALING:
-        return EfficientNetLite(name)
+        return EfficientNetLite(name, **(options or {}))
     raise ModelError(f"unknown image tower '{name}'; choose convnet, resnet50, {', '.join(_LITE_SCALING)}")

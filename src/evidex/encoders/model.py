@@ -167,6 +167,18 @@ def load_model(name_or_path: str | Path | None = None, *, device: str | None = N
     return model
 
 
+def holds_model(path: Path) -> bool:
+    """Tell whether ``path`` is a whole evidex model, and not the weights of a tower or a mentor's features."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as stream:
+            description = json.loads((stream.metadata() or {}).get("evidex", "{}"))
+    except (SafetensorError, OSError, ValueError):
+        return False
+    return isinstance(description, dict) and "spec" in description
+
+
 def build_encoder(spec: dict[str, Any]) -> DualEncoder:
     """Return the encoder that ``spec`` describes, its weights random."""
     kind = spec.get("kind")
@@ -178,6 +190,10 @@ def build_encoder(spec: dict[str, Any]) -> DualEncoder:
         from evidex.encoders.clip import ClipEncoder
 
         return ClipEncoder.from_spec(spec)
+    if kind == "committee":
+        from evidex.encoders.committee import CommitteeEncoder
+
+        return CommitteeEncoder.from_spec(spec)
     raise ModelError(f"encoder kind '{kind}' is unknown to this version; update evidex")
 
 

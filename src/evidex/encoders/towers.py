@@ -35,6 +35,7 @@ class TowerEncoder(DualEncoder):
         self.dim = int(spec["dim"])
         self.image_size = int(spec["image_size"])
         self.tokenizer = WordPiece(spec["vocabulary"], MAX_TOKENS)
+        self.mask_id = self.tokenizer.mask_id
         self.image_tower = build_image_tower(spec["image_tower"], spec.get("image_options"))
         self.text_tower = TextTower(TextShape(**spec["text_shape"]), spec.get("dropout", 0.0))
         self.image_head = nn.Linear(self.image_tower.out_dim, self.dim)
@@ -123,6 +124,7 @@ def from_pretrained_towers(config: EncoderConfig) -> TowerEncoder:
             "vocabulary": vocabulary,
             "dim": config.dim,
             "dropout": config.dropout,
+            **({} if config.pooling == "mean" else {"image_options": {"pooling": config.pooling}}),
         }
     )
     load_tower(encoder.image_tower, folder / f"{config.image_tower}.safetensors")

@@ -24,7 +24,7 @@ from evidex.evaluation.recall import Recall, recall
 from evidex.files import write_json_atomic
 from evidex.losses.total import LossParts
 from evidex.progress import Progress, silent
-from evidex.training.augment import augment, degrade
+from evidex.training.augment import augment, degrade, erase, mask_words
 from evidex.training.batches import Batch, Sentences, epoch_batches, step_generator, steps_per_epoch
 from evidex.training.checkpoint import Progressed, load_checkpoint, save_checkpoint
 from evidex.training.distributed import World
@@ -85,6 +85,10 @@ def train(
 
     torch.manual_seed(config.seed)
     encoder = build_start(config, train_set).to(device)
+    if config.data.mask_words and encoder.mask_id is None:
+        raise ConfigError(
+            "data.mask_words needs a tokenizer with a marker for hidden words, which CLIP's has not; set 0"
+        )
     scale = nn.Parameter(torch.tensor(np.log(1 / 0.07), device=device, dtype=torch.float32))
     optimizer = build_optimizer(encoder, scale, config.train)
     average = WeightAverage(encoder, config.train.ema_decay) if config.train.ema_decay else None
@@ -116,7 +120,8 @@ def train(
             best_rsum = max(best_rsum, scores.rsum)
         progressed = Progressed(epoch + 1, [*progressed.history, summary], best_rsum)
         if world.main:
-            save_checkpoint(checkpoint, encoder, averaged, scale, optimizer, progressed, table)
+            if last or (epoch + 1) % config.train.checkpoint_every == 0:
+                save_checkpoint(checkpoint, encoder, averaged, scale, optimizer, progressed, table)
             write_json_atomic(output / "history.json", progressed.history)
         if watch:
             steps = steps_per_epoch(train_set, config.train.batch_size)
@@ -254,9 +259,11 @@ def _pairs(
     """Return the batch on the device, pictures varied as the configuration says."""
     pixels = _rows(split.pixels, batch.images).to(device, non_blocking=True)
     if config.data.augment:
-        pixels = augment(pixels, generator)
+        pixels = augment(pixels, generator, smallest_crop=config.data.smallest_crop)
     if config.data.degrade:
         pixels = degrade(pixels, config.data.degrade, generator)
+    if config.data.erase:
+        pixels = erase(pixels, config.data.erase, generator)
     sentences = split.sentences.of_caption[batch.captions.reshape(-1)]
     rows = torch.from_numpy(sentences).to(device)
     if config.data.substitute:
@@ -266,6 +273,8 @@ def _pairs(
     else:
         longest = int(split.lengths[sentences].max())
         tokens = {name: ids[rows, :longest] for name, ids in split.tokens.items()}
+    if config.data.mask_words:
+        tokens = mask_words(tokens, config.data.mask_words, encoder.mask_id or 0, generator)
     return Pairs(
         pixels,
         tokens,

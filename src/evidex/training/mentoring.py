@@ -30,7 +30,7 @@ def mentor_features(
     config: Config, dataset: Dataset, sentences: list[str], device: torch.device, progress: Progress = silent
 ) -> MentorFeatures:
     """Return the features of the mentors that ``config`` names, from the cache where it has them."""
-    if config.loss.objective != "elc" or not config.loss.relation:
+    if config.loss.objective != "elc" or not (config.loss.relation or config.loss.soft_targets != "none"):
         return MentorFeatures(None, None)
     from evidex.encoders.feature_cache import cached_features, content_digest
 
@@ -57,15 +57,16 @@ def mentor_features(
 def _image_mentor(name: str, device: torch.device) -> ImageMentor:
     """Return the mentor that ``name`` means.
 
-    ``compact`` is the model that comes with evidex, ``NAME.safetensors`` a tower's weights, ``NAME.pt`` Unicom's;
-    everything else is a Hugging Face folder or hub name.
+    ``compact`` is the model that comes with evidex, ``NAME.safetensors`` a trained model or a tower's weights,
+    ``NAME.pt`` Unicom's; everything else is a Hugging Face folder or hub name.
     """
     from evidex.encoders.mentors import HuggingFaceImageMentor, TorchImageMentor
+    from evidex.encoders.model import holds_model
     from evidex.encoders.model_mentor import ImageModelMentor
     from evidex.encoders.tower_mentor import TowerMentor
 
     path = Path(name)
-    if name == "compact":
+    if name == "compact" or holds_model(path):
         return ImageModelMentor(name, device)
     if path.suffix == ".safetensors":
         return TowerMentor(path, device)
@@ -75,14 +76,15 @@ def _image_mentor(name: str, device: torch.device) -> ImageMentor:
 
 
 def _text_mentor(name: str, device: torch.device) -> TextMentor:
-    """Return the mentor that ``name`` means: likewise, but ``NAME.safetensors`` are stored features."""
+    """Return the mentor that ``name`` means: likewise, but ``NAME.safetensors`` is a model or stored features."""
     from evidex.encoders.mentors import HuggingFaceTextMentor
+    from evidex.encoders.model import holds_model
     from evidex.encoders.model_mentor import TextModelMentor
     from evidex.encoders.stored_mentor import StoredTextMentor
 
-    if name == "compact":
-        return TextModelMentor(name, device)
     path = Path(name)
+    if name == "compact" or holds_model(path):
+        return TextModelMentor(name, device)
     return StoredTextMentor(path) if path.suffix == ".safetensors" else HuggingFaceTextMentor(name, device=str(device))
 
 
