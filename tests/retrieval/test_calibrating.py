@@ -66,11 +66,14 @@ def test_labelled_queries_teach_and_searches_are_judged_by_it(gallery: Gallery, 
         doubt = policy.score(retriever.scan(vectors, None, 10), vectors, gallery.vectors)
         expected = policy.calibration.percentile(doubt)
         assert [answer.percentile for answer in answers] == pytest.approx(expected.tolist(), abs=0.02)
-        chances = policy.chances(doubt)
+        chances = policy.chances(doubt, searched=120)
         assert chances is not None
         found = retriever._find(TEXTS[:9], "text", None, policy, top)
         assert found.chances is not None
         np.testing.assert_allclose(found.chances, chances, atol=1e-4)
+    few = np.arange(120) < 60  # among so many fewer rows more answers are right than was learnt
+    assert retriever._find(TEXTS[:9], "text", few, policy, 5).chances is None
+    assert policy.chances(doubt, searched=110) is not None
 
 
 def test_the_promise_is_tested_on_queries_that_did_not_teach(gallery: Gallery) -> None:

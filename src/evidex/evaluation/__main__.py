@@ -14,8 +14,9 @@ from evidex.encoders.model import load_model
 from evidex.errors import EvidexError, outcome
 from evidex.evaluation.absent import out_of_domain_queries
 from evidex.evaluation.features import encode_images, encode_texts
+from evidex.evaluation.foreign_pictures import foreign_pictures
 from evidex.evaluation.noisy import NoisySplit
-from evidex.evaluation.protocol import evaluate_features
+from evidex.evaluation.protocol import FOREIGN_PICTURES, FOREIGN_SEED, evaluate_features
 
 
 def main(arguments: list[str]) -> int:
@@ -33,6 +34,7 @@ def main(arguments: list[str]) -> int:
 def _figures(model_path: str, dataset_path: str, split: str = "val") -> dict[str, Any]:
     model, dataset = load_model(model_path), load_dataset(Path(dataset_path), split)
     foreign = encode_texts(model, out_of_domain_queries())
+    pictures = model.encode_images(foreign_pictures(FOREIGN_PICTURES, np.random.default_rng(FOREIGN_SEED)))
     labels = [record.label for record in dataset.records]
     clean = evaluate_features(
         encode_images(model, dataset, batch_size=256),
@@ -40,6 +42,7 @@ def _figures(model_path: str, dataset_path: str, split: str = "val") -> dict[str
         dataset.image_of_caption,
         model.temperature,
         labels=labels if all(labels) else None,
+        foreign_images=pictures,
         foreign_texts=foreign,
     )
     noisy = NoisySplit(dataset, seed=0)

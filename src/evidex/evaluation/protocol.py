@@ -33,7 +33,7 @@ Mask = NDArray[np.bool_]
 CUTOFFS = (1, 5, 10)
 ERROR_CUTOFFS = (1, 10)
 FOREIGN_PICTURES = 96
-_FOREIGN_SEED = 0
+FOREIGN_SEED = 0
 
 
 def evaluate(
@@ -77,7 +77,7 @@ def evaluate(
     labels = [record.label for record in dataset.records]
     foreign_images = foreign_texts = None
     if absent:
-        pictures = foreign_pictures(FOREIGN_PICTURES, np.random.default_rng(_FOREIGN_SEED))
+        pictures = foreign_pictures(FOREIGN_PICTURES, np.random.default_rng(FOREIGN_SEED))
         foreign_images = model.encode_images(pictures, batch_size=batch_size, progress=stages.next(len(pictures)))
         foreign_texts = encode_texts(model, out_of_domain_queries(), batch_size=batch_size)
     found = evaluate_features(

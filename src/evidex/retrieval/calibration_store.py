@@ -16,6 +16,8 @@ from evidex.retrieval.partial import ScanResult
 from evidex.retrieval.scores import score_named
 from evidex.retrieval.signs import FIRST, Vectors
 
+_LIKE_SIZE = 1.25
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -40,9 +42,16 @@ class Policy:
             return score_named(self.calibration.score)(result)
         return reckoning.doubt(result, queries, gallery)
 
-    def chances(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """The probability that an answer with such a score is right; None where that was not learnt."""
-        return None if self.calibration.reckoning is None else self.calibration.reckoning.chances(scores)
+    def chances(self, scores: NDArray[np.float64], *, searched: int) -> NDArray[np.float64] | None:
+        """The probability that an answer with such a score is right, among ``searched`` rows.
+
+        None where it was not learnt, and where far more or fewer rows were searched: the order of queries survives
+        that, but among fewer rows more answers are right.
+        """
+        reckoning, size = self.calibration.reckoning, self.calibration.gallery_size
+        if reckoning is None or not size / _LIKE_SIZE <= searched <= size * _LIKE_SIZE:
+            return None
+        return reckoning.chances(scores)
 
     def promise(self, *, top: int, searched: int) -> str | None:
         """What is guaranteed of a search for ``top`` hits among ``searched`` rows, none of them filtered out."""

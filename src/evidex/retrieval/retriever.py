@@ -175,7 +175,8 @@ class Retriever:
         refined, abstained, percentiles, chances = none, none if first.count else ~none, None, None
         if policy is not None and first.count:
             scores = policy.score(seen, vectors, self.gallery.vectors)
-            percentiles, chances = policy.calibration.percentile(scores), policy.chances(scores)
+            percentiles = policy.calibration.percentile(scores)
+            chances = policy.chances(scores, searched=first.count)
             refined, abstained = policy.refine.defers(scores), policy.abstain.defers(scores)
             again = np.flatnonzero(refined).tolist()
             if again:
