@@ -6,10 +6,13 @@ import os
 import platform
 
 # malloc.h
+_M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _M_ARENA_MAX = -8
 # Every read from a connection asks for this much and gives all but a few hundred bytes back (asyncio's max_size).
 _LARGE = 256 * 1024
+# Room at the end of the heap that is kept for the next request: to give it back each time costs time.
+_SPARE = 16 * 2**20
 
 
 def steady_heap() -> bool:
@@ -28,4 +31,5 @@ def steady_heap() -> bool:
     library = ctypes.CDLL(None)
     one_heap = library.mallopt(_M_ARENA_MAX, 1)
     large_apart = library.mallopt(_M_MMAP_THRESHOLD, _LARGE)
-    return bool(one_heap and large_apart)
+    spare = library.mallopt(_M_TRIM_THRESHOLD, _SPARE)
+    return bool(one_heap and large_apart and spare)
