@@ -32,12 +32,12 @@ def main() -> int:
     parser.add_argument("--target", type=Path, default=SHIPPED)
     arguments = parser.parse_args()
 
-    model = load_model(arguments.model, device="cpu", exact=True)
+    model = load_model(arguments.model, device="cpu")
     phrases = [" ".join((entry.phrase, *entry.alternatives)) for entry in Lexicon.load().entries]
     used = load_dataset(arguments.dataset, "train").captions + phrases
     smaller = with_smaller_vocabulary(model, used)
     smaller.save(arguments.target, half=True)
-    final = load_model(arguments.target, device="cpu", exact=True)
+    final = load_model(arguments.target, device="cpu")
     val = load_dataset(arguments.dataset, "val")
     clean = evaluate(final, val, absent=False)
     noisy = evaluate(final, val, noisy_seed=0, absent=False)

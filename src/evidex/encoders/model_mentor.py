@@ -18,7 +18,7 @@ class ModelMentor:
     """The features of the model ``name`` (``compact``, a file or a run's folder)."""
 
     def __init__(self, name: str, device: torch.device) -> None:
-        self._model = load_model(name, device=str(device), exact=True)
+        self._model = load_model(name, device=str(device))
         self.dim = self._model.dim
         self.fingerprint = self._model.fingerprint
 

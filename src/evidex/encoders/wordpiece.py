@@ -55,7 +55,7 @@ class WordPiece:
         known = self._pieces_of_word.get(word)
         if known is None:
             known = self._cut(word)
-            if len(self._pieces_of_word) < 100_000:  # a server must not grow with its queries
+            if len(self._pieces_of_word) < 10_000:  # 2 MiB: a server must not grow with its queries
                 self._pieces_of_word[word] = known
         return known
 
