@@ -39,6 +39,7 @@ export interface Answer {
   explanation: string;
   uncertainty: number;
   percentile: number | null;
+  chance: number | null;
   promise: string | null;
   searched: number;
   refinement: Refinement | null;

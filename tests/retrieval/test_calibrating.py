@@ -68,9 +68,11 @@ def test_labelled_queries_teach_and_searches_are_judged_by_it(gallery: Gallery, 
         assert [answer.percentile for answer in answers] == pytest.approx(expected.tolist(), abs=0.02)
         chances = policy.chances(doubt, searched=120)
         assert chances is not None
-        found = retriever._find(TEXTS[:9], "text", None, policy, top)
-        assert found.chances is not None
-        np.testing.assert_allclose(found.chances, chances, atol=1e-4)
+        assert [answer.chance for answer in answers] == pytest.approx(chances.tolist(), abs=1e-4)
+        for answer in answers:
+            said = f"about {answer.chance:.0%} had the right one"
+            assert (said in answer.explanation) == (answer.verdict != "abstained")
+            assert answer.json()["chance"] == answer.chance
     few = np.arange(120) < 60  # among so many fewer rows more answers are right than was learnt
     assert retriever._find(TEXTS[:9], "text", few, policy, 5).chances is None
     assert policy.chances(doubt, searched=110) is not None

@@ -20,6 +20,7 @@ SCORE_TITLES = {
     "entropy": "softmax entropy",
     "belief": "belief 1 − α/S",
     "dissonance": "dissonance",
+    "reckoned": "learnt, cross-fitted",
 }
 _COLUMNS: tuple[tuple[str, Callable[[ScoreQuality], float | None], bool], ...] = (
     ("wrong@1", lambda quality: quality.error_auroc[1], True),

@@ -127,6 +127,9 @@ class Answer:
     """What the calibration guarantees about answers that are given; None where it was not tested for such a search."""
     refinement: Refinement | None
     timings: Timings
+    chance: float | None = None
+    """That a right row is among the first ten, learnt from queries with known answers; None where none were given, or
+    where far more or fewer rows were searched than then."""
     emptiness: str | None = None
     """Why no row was searched, where somebody looked (`evidex.retrieval.emptiness`)."""
 
@@ -157,6 +160,7 @@ class Answer:
             "explanation": self.explanation,
             "uncertainty": self.uncertainty,
             "percentile": self.percentile,
+            "chance": self.chance,
             "calibrated": self.is_calibrated,
             "promise": self.promise,
             "searched": self.searched,

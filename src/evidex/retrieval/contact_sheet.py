@@ -58,9 +58,7 @@ def _drawn(gallery: Gallery, answer: Answer) -> Image:
     sheet = PillowImage.new("RGB", (width, _HEAD + rows * (_SIDE + _LINES + _GAP) + _GAP), "white")
     draw = ImageDraw.Draw(sheet)
     _write(draw, (_GAP, 10), f"{answer.query}", "black", width - 2 * _GAP)
-    _write(
-        draw, (_GAP, 30), f"{answer.verdict}  (uncertainty {answer.uncertainty:.4f})", _COLOURS[answer.verdict], width
-    )
+    _write(draw, (_GAP, 30), answer.headline, _COLOURS[answer.verdict], width)
     _write(draw, (_GAP, 50), answer.explanation, "#444444", width - 2 * _GAP)
     for number, hit in enumerate(answer.hits):
         x = _GAP + number % columns * (_SIDE + _GAP)
@@ -105,7 +103,7 @@ figure {{ margin: 0; }} img {{ width: 100%; background: #eee; }}
 figcaption {{ font-size: 13px; overflow-wrap: anywhere; color: #444; }}
 </style></head><body>
 <h1>{html.escape(answer.query)}</h1>
-<p><span class="verdict">{answer.verdict}</span>, uncertainty {answer.uncertainty:.4f}, {answer.searched} searched</p>
+<p class="verdict">{html.escape(answer.headline)}</p>
 <p>{html.escape(answer.explanation)}</p>
 <main>
 {figures}

@@ -235,6 +235,7 @@ class Retriever:
                     verdict=verdict,
                     uncertainty=final.uncertainty,
                     percentile=None if found.percentiles is None else float(found.percentiles[i]),
+                    chance=None if found.chances is None else float(found.chances[i]),
                     searched=final.count,
                     promise=promise,
                     refinement=self._change(found.first[i], final, rows) if refined else None,

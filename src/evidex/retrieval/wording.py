@@ -31,7 +31,7 @@ def explanation(answer: Answer) -> str:
     share = f"{answer.percentile:.0%}"
     if answer.verdict == "abstained":
         return (
-            f"No trustworthy match: {share} of the calibration's questions found more evidence here. "
+            f"No trustworthy match: {share} of the calibration's questions were more certain. "
             "The hits below are the nearest things in the archive, not an answer."
         )
     if answer.verdict == "refined" and answer.refinement is not None:
@@ -40,12 +40,19 @@ def explanation(answer: Answer) -> str:
         if _was_sure(answer):
             return f"The archive supports this well enough. It was asked again all the same, as you wished; {what}."
         return (
-            f"Uncertain at first ({share} of the calibration's questions found more evidence), so the question was "
-            f"asked again in {answer.refinement.copies} similar forms; {what}. Look twice."
+            f"Uncertain at first ({share} of the calibration's questions were more certain), so the question was "
+            f"asked again in {answer.refinement.copies} similar forms; {what}. Look twice.{_chance(answer)}"
         )
     return (
-        f"Answered: the archive supports this well enough ({share} of the calibration's questions found more evidence)."
+        f"Answered: the archive supports this well enough ({share} of the calibration's questions were more certain)."
+        f"{_chance(answer)}"
     )
+
+
+def _chance(answer: Answer) -> str:
+    if answer.chance is None:
+        return ""
+    return f" Of questions like it, about {answer.chance:.0%} had the right one among the first ten."
 
 
 def _was_sure(answer: Answer) -> bool:

@@ -12,6 +12,7 @@ from evidex.evaluation.report.jobs import Job, Measure, Work
 from evidex.evaluation.report.plan import WHOLE, Plan
 from evidex.evaluation.report.work import Place
 from evidex.evaluation.scores import SCORE_NAMES
+from evidex.retrieval.reckoning import RECKONED
 
 RECALL_COLUMNS = ("i2t_1", "i2t_5", "i2t_10", "t2i_1", "t2i_5", "t2i_10", "rsum")
 Reader = Callable[[Mapping[str, Any]], Any]
@@ -161,8 +162,10 @@ class Results:
             for condition in ("clean", "noisy"):
                 found = [self.measured(digest, condition)["uncertainty"] for digest in digests]
                 for direction in ("i2t", "t2i"):
-                    for score in SCORE_NAMES:
-                        qualities = [entry[direction]["scores"][score] for entry in found]
+                    for score in (*SCORE_NAMES, RECKONED):
+                        qualities = [entry[direction]["scores"].get(score) for entry in found]
+                        if None in qualities:
+                            continue  # the learnt score needs enough right and wrong answers
                         cells = [Number.of(read(quality) for quality in qualities) for read in SCORE_COLUMNS.values()]
                         rows.append(ScoreRow(model, condition, direction, score, tuple(cells)))
         return rows
