@@ -12,7 +12,7 @@ from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
 from tests.retrieval.archive import WORDS, tiny_model
-from tests.retrieval.world import unit
+from tests.retrieval.certainty.world import unit
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from evidex.evaluation.protocol import evaluate_features
 from evidex.evaluation.reckoned import Asked, cross_fit, learnt_quality, scan_of
 from evidex.evaluation.selective import auroc, selective
 from evidex.retrieval.scan import scan
-from tests.retrieval.world import TAU, unit, world
+from tests.retrieval.certainty.world import TAU, unit, world
 
 
 def test_known_similarities_give_what_a_scan_gives() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from evidex.errors import DataError, InputError, ModelError
+from evidex.retrieval.certainty.guarantee import Guarantee
 from evidex.retrieval.gate import Calibration, Gate, certainty_lost, deferred
-from evidex.retrieval.guarantee import Guarantee
 from evidex.retrieval.scan import scan
 
 

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from evidex.data.footprints import Bounds, Footprint
 from evidex.encoders.model import Model
 from evidex.errors import DataError, InputError
-from evidex.retrieval.calibrating import KnownQuery, Promise, calibrate, self_calibrate
-from evidex.retrieval.calibration_store import calibration_path
+from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate, self_calibrate
+from evidex.retrieval.certainty.calibration_store import calibration_path
+from evidex.retrieval.certainty.known_queries import read_queries
 from evidex.retrieval.contact_sheet import write_contact_sheet
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration
-from evidex.retrieval.known_queries import read_queries
 from evidex.retrieval.refine import RsRefiner
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
@@ -268,7 +268,7 @@ def test_a_rows_own_evidence_is_left_out_even_at_low_temperature(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: str
 ) -> None:
     tau, count = 0.01, 101
-    monkeypatch.setattr("evidex.retrieval.calibrating._ROWS_AT_ONCE", 25)  # the last block is a single row
+    monkeypatch.setattr("evidex.retrieval.certainty.calibrating._ROWS_AT_ONCE", 25)  # the last block is a single row
     made = Gallery.create(tmp_path / "g", Model(tiny_model().encoder, tau))
     rows = [Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(count)]
     vectors = np.random.default_rng(2).standard_normal((count, 32))

@@ -14,7 +14,7 @@ import numpy as np
 from fastapi import FastAPI
 
 from evidex.data.scenes.archive import render_archive
-from evidex.retrieval.calibration_store import calibration_path
+from evidex.retrieval.certainty.calibration_store import calibration_path
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration, Direction
 from evidex.retrieval.indexing import IndexOptions

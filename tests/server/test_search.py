@@ -16,7 +16,7 @@ import pytest
 from evidex.data.acquired import parse_time
 from evidex.data.footprints import Bounds
 from evidex.retrieval import scan as scan_module
-from evidex.retrieval.calibrating import KnownQuery, Promise, calibrate
+from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from evidex.retrieval.calibrating import KnownQuery, Outcome
+    from evidex.retrieval.certainty.calibrating import KnownQuery, Outcome
 
 
 def command(
@@ -41,9 +41,9 @@ def command(
 
     from evidex.cli.console import print_json
     from evidex.errors import InputError
-    from evidex.retrieval.calibrating import Promise, calibrate, self_calibrate
+    from evidex.retrieval.certainty.calibrating import Promise, calibrate, self_calibrate
+    from evidex.retrieval.certainty.known_queries import dataset_queries, read_queries
     from evidex.retrieval.gallery import Gallery
-    from evidex.retrieval.known_queries import dataset_queries, read_queries
 
     if queries is not None and dataset is not None:
         raise InputError("give either --queries or --dataset, not both")

@@ -114,7 +114,7 @@ def _complaint(paths: list[str], outcome: IndexReport) -> str:
 def _calibrated(gallery: Gallery) -> list[str]:
     import numpy as np
 
-    from evidex.retrieval.calibrating import self_calibrate
+    from evidex.retrieval.certainty.calibrating import self_calibrate
 
     return [
         f"{outcome.calibration.direction} queries: {len(outcome.calibration.scores)} {outcome.source}"

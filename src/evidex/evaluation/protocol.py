@@ -21,7 +21,7 @@ from evidex.evaluation.scores import SCORE_NAMES, uncertainty_scores
 from evidex.evaluation.selective import auroc, selective
 from evidex.evaluation.stages import Stages
 from evidex.progress import Progress, silent
-from evidex.retrieval.reckoning import RECKONED
+from evidex.retrieval.certainty.reckoning import RECKONED
 
 if TYPE_CHECKING:
     from evidex.data.datasets import Dataset

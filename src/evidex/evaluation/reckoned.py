@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from evidex.evaluation.result import ScoreQuality
 from evidex.evaluation.selective import auroc, selective
+from evidex.retrieval.certainty.reckoning import Known, Reckoning, fit_reckoning, halves
+from evidex.retrieval.certainty.signs import FIRST
 from evidex.retrieval.partial import ScanResult
-from evidex.retrieval.reckoning import Known, Reckoning, fit_reckoning, halves
-from evidex.retrieval.signs import FIRST
 
 Vectors = NDArray[np.float32]
 Numbers = NDArray[np.float64]

@@ -2,12 +2,12 @@
 
 A gate sees one number a query, higher for less certain, and does not mind which. Three ways to set it: the most
 uncertain share of a batch (`deferred`, as in the paper), a threshold from stored calibration queries
-(`Calibration.gate`), or a threshold with a promise (`evidex.retrieval.guarantee`).
+(`Calibration.gate`), or a threshold with a promise (`evidex.retrieval.certainty.guarantee`).
 
 The uncertainty u = K/S of a query depends on the gallery: S sums over its K items. Yet u = sigmoid(-m), where m =
 log(S/K - 1) is the log of the *mean* evidence, and a mean keeps its size when the gallery grows by more of the same.
-So calibration stores -m (`certainty_lost`), or what was learnt from it and other signs (`evidex.retrieval.reckoning`),
-and reports where a new query stands among the calibration queries; it
+So calibration stores -m (`certainty_lost`), or what was learnt from it and other signs
+(`evidex.retrieval.certainty.reckoning`), and reports where a new query stands among the calibration queries; it
 remembers the K it was made with, because a gallery of other content is another matter.
 """
 
@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from evidex.errors import DataError, InputError, ModelError
 from evidex.files import write_json_atomic
-from evidex.retrieval.guarantee import Guarantee
+from evidex.retrieval.certainty.guarantee import Guarantee
+from evidex.retrieval.certainty.reckoning import RECKONED, Reckoning
+from evidex.retrieval.certainty.reckoning_store import reckoning_from_json, reckoning_json
 from evidex.retrieval.partial import Partial, ScanResult
-from evidex.retrieval.reckoning import RECKONED, Reckoning
-from evidex.retrieval.reckoning_store import reckoning_from_json, reckoning_json
 from evidex.retrieval.refine import deferred
 
 __all__ = ["Calibration", "Direction", "Gate", "certainty_lost", "deferred"]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evidex.data.discover import printable
 from evidex.errors import InputError
 from evidex.retrieval.answers import Answer, Hit, Refinement, Timings, Verdict
-from evidex.retrieval.calibration_store import Policy, load_policy
+from evidex.retrieval.certainty.calibration_store import Policy, load_policy
 from evidex.retrieval.filters import NO_FILTERS, Filters, Selector, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Direction

@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 
-from evidex.retrieval.calibration_store import load_policy
+from evidex.retrieval.certainty.calibration_store import load_policy
 from evidex.retrieval.filters import Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Direction

@@ -12,7 +12,7 @@ from evidex.evaluation.report.jobs import Job, Measure, Work
 from evidex.evaluation.report.plan import WHOLE, Plan
 from evidex.evaluation.report.work import Place
 from evidex.evaluation.scores import SCORE_NAMES
-from evidex.retrieval.reckoning import RECKONED
+from evidex.retrieval.certainty.reckoning import RECKONED
 
 RECALL_COLUMNS = ("i2t_1", "i2t_5", "i2t_10", "t2i_1", "t2i_5", "t2i_10", "rsum")
 Reader = Callable[[Mapping[str, Any]], Any]

@@ -10,11 +10,11 @@ import pytest
 
 from evidex.errors import InputError
 from evidex.evaluation.selective import auroc, selective
-from evidex.retrieval.logistic import sigmoid
-from evidex.retrieval.reckoning import MOST_PAST_QUERIES, Known, Reckoning, fit_reckoning, halves
-from evidex.retrieval.reckoning_store import reckoning_from_json, reckoning_json
-from evidex.retrieval.signs import SIGN_NAMES, Surroundings, read_signs
-from tests.retrieval.world import World, scan, unit, world
+from evidex.retrieval.certainty.logistic import sigmoid
+from evidex.retrieval.certainty.reckoning import MOST_PAST_QUERIES, Known, Reckoning, fit_reckoning, halves
+from evidex.retrieval.certainty.reckoning_store import reckoning_from_json, reckoning_json
+from evidex.retrieval.certainty.signs import SIGN_NAMES, Surroundings, read_signs
+from tests.retrieval.certainty.world import World, scan, unit, world
 
 
 def _fit(made: World, seed: int = 0) -> Reckoning:

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.retrieval.certainty.guarantee import Guarantee
+from evidex.retrieval.certainty.scores import score_named
+from evidex.retrieval.certainty.signs import FIRST, Vectors
 from evidex.retrieval.filters import Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration, Direction, Gate
-from evidex.retrieval.guarantee import Guarantee
 from evidex.retrieval.partial import ScanResult
-from evidex.retrieval.scores import score_named
-from evidex.retrieval.signs import FIRST, Vectors
 
 _LIKE_SIZE = 1.25
 

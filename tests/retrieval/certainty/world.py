@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.evaluation.reckoned import scan_of
+from evidex.retrieval.certainty.reckoning import Known
 from evidex.retrieval.partial import ScanResult
-from evidex.retrieval.reckoning import Known
 
 TAU = 0.1
 

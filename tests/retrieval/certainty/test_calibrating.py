@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from evidex.errors import DataError, InputError
-from evidex.retrieval.calibrating import KnownQuery, Promise, calibrate, self_calibrate
-from evidex.retrieval.calibration_store import calibration_path, load_policy
+from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate, self_calibrate
+from evidex.retrieval.certainty.calibration_store import calibration_path, load_policy
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
 from tests.retrieval.archive import WORDS, tiny_model
-from tests.retrieval.world import unit
+from tests.retrieval.certainty.world import unit
 
 TEXTS = [f"{word} number {n} of {n * n}" for n in range(50) for word in WORDS]
 

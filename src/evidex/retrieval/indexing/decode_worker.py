@@ -1,7 +1,7 @@
 """The process that opens files for the index. A file that crashes a decoder ends this process and nothing else.
 
-Run as ``python -m evidex.retrieval.decode_worker FD``, with one end of a pipe. It gets a `WorkerSettings` and then
-`Task`s, and answers each with messages, the last of which is `Finished` or `Failed`.
+Run as ``python -m evidex.retrieval.indexing.decode_worker FD``, with one end of a pipe. It gets a `WorkerSettings`
+and then `Task`s, and answers each with messages, the last of which is `Finished` or `Failed`.
 """
 
 from __future__ import annotations
@@ -220,6 +220,6 @@ def _reason(error: ImageError, path: str) -> str:
 
 if __name__ == "__main__":
     # Run as a script the classes above would be those of __main__, and the parent could not read the messages.
-    from evidex.retrieval.decode_worker import main as run
+    from evidex.retrieval.indexing.decode_worker import main as run
 
     run()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from evidex.errors import InputError
-from evidex.retrieval.guarantee import candidate_thresholds, find_threshold, hoeffding_bentkus
+from evidex.retrieval.certainty.guarantee import candidate_thresholds, find_threshold, hoeffding_bentkus
 
 
 def sample(rng: np.random.Generator, count: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

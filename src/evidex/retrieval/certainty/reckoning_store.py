@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.retrieval.frequency import Frequency
-from evidex.retrieval.logistic import Logistic
-from evidex.retrieval.reckoning import HOME_NAMES, LEARNT_NAMES, MOST_PAST_QUERIES, Reckoning
-from evidex.retrieval.signs import Surroundings
+from evidex.retrieval.certainty.frequency import Frequency
+from evidex.retrieval.certainty.logistic import Logistic
+from evidex.retrieval.certainty.reckoning import HOME_NAMES, LEARNT_NAMES, MOST_PAST_QUERIES, Reckoning
+from evidex.retrieval.certainty.signs import Surroundings
 
 _FORMAT = 1
 _SIGN_FIELDS = ("low", "high", "mean", "scale", "weights")

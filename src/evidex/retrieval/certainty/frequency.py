@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evidex.retrieval.logistic import Numbers, fit_logistic, sigmoid
+from evidex.retrieval.certainty.logistic import Numbers, fit_logistic, sigmoid
 
 _BEND, _LAST = 0.85, 0.98  # shares of the known queries up to the bend, and up to what counts as seen
 _RIDGE = 1.0

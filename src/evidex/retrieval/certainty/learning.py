@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.retrieval.certainty.reckoning import Groups, Known, Reckoning, fit_reckoning, halves
+from evidex.retrieval.certainty.signs import Vectors
 from evidex.retrieval.partial import ScanResult
-from evidex.retrieval.reckoning import Groups, Known, Reckoning, fit_reckoning, halves
-from evidex.retrieval.signs import Vectors
 
 _ROWS_AT_ONCE = 4096
 

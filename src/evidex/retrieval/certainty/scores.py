@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
+from evidex.retrieval.certainty.reckoning import RECKONED
 from evidex.retrieval.gate import certainty_lost
 from evidex.retrieval.partial import Partial, ScanResult
-from evidex.retrieval.reckoning import RECKONED
 
 Score = Callable[[Partial | ScanResult], NDArray[np.float64]]
 

@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
-from evidex.retrieval.calibration_store import calibration_path
-from evidex.retrieval.common_questions import COMMON_QUESTIONS
+from evidex.retrieval.certainty.calibration_store import calibration_path
+from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
+from evidex.retrieval.certainty.guarantee import Guarantee, find_threshold
+from evidex.retrieval.certainty.learning import Lesson, Worth, known_of, learn, middle_of
+from evidex.retrieval.certainty.reckoning import LEAST_OF_EACH, RECKONED
+from evidex.retrieval.certainty.scores import DEFAULT_SCORE, score_named
+from evidex.retrieval.certainty.signs import FIRST, Vectors
 from evidex.retrieval.filters import NO_FILTERS, Selector, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration, Direction
-from evidex.retrieval.guarantee import Guarantee, find_threshold
-from evidex.retrieval.learning import Lesson, Worth, known_of, learn, middle_of
 from evidex.retrieval.partial import ScanResult, merge_results
-from evidex.retrieval.reckoning import LEAST_OF_EACH, RECKONED
 from evidex.retrieval.retriever import REFINE_RATIO, Query, Retriever
-from evidex.retrieval.scores import DEFAULT_SCORE, score_named
-from evidex.retrieval.signs import FIRST, Vectors
 
 MOST_SELF_QUERIES = 500
 _LEAST_QUERIES = 20

@@ -16,7 +16,16 @@ from pathlib import Path
 from types import TracebackType
 
 from evidex.errors import EvidexError
-from evidex.retrieval.decode_worker import Content, Failed, Finished, Message, Ready, Same, Task, WorkerSettings
+from evidex.retrieval.indexing.decode_worker import (
+    Content,
+    Failed,
+    Finished,
+    Message,
+    Ready,
+    Same,
+    Task,
+    WorkerSettings,
+)
 
 _SILENCE_ALLOWED = 120.0
 _FAILED_STARTS_ALLOWED = 5
@@ -143,12 +152,12 @@ class DecodePool:
     def _started(self) -> _Worker:
         ours, theirs = Pipe()
         environment = dict(os.environ)
-        root = str(Path(__file__).resolve().parents[2])
+        root = str(Path(__file__).resolve().parents[3])
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [root, environment.get("PYTHONPATH")]))
         # One thread each: the processes are the parallelism.
         environment.update(OMP_NUM_THREADS="1", GDAL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         process = subprocess.Popen(
-            [sys.executable, "-m", "evidex.retrieval.decode_worker", str(theirs.fileno())],
+            [sys.executable, "-m", "evidex.retrieval.indexing.decode_worker", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evidex.errors import InputError
-from evidex.retrieval.logistic import fit_logistic, sigmoid
+from evidex.retrieval.certainty.logistic import fit_logistic, sigmoid
 
 
 def _data(rows: int, columns: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evidex.retrieval.frequency import EVEN, fit_frequency
-from evidex.retrieval.logistic import sigmoid
+from evidex.retrieval.certainty.frequency import EVEN, fit_frequency
+from evidex.retrieval.certainty.logistic import sigmoid
 
 
 def test_it_finds_the_true_frequency() -> None:

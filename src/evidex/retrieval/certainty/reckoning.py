@@ -7,15 +7,15 @@ learnt apart and multiplied:
 
     P(right) = P(right | at home, signs) · P(at home)
 
-The first factor is a ridge logistic regression on the signs (`evidex.retrieval.signs`), held within their range among
-the known queries, since nothing was learnt beyond it. The second says whether the query is one of the kind that was
-learnt from: it falls from 1 to 0 where a query finds less evidence than nearly all known ones (the content is not
-there) or is unlike all of them (a foreign query), and goes on falling however far it is, so that foreign queries stand
-apart from merely difficult ones.
+The first factor is a ridge logistic regression on the signs (`evidex.retrieval.certainty.signs`), held within their
+range among the known queries, since nothing was learnt beyond it. The second says whether the query is one of the
+kind that was learnt from: it falls from 1 to 0 where a query finds less evidence than nearly all known ones (the
+content is not there) or is unlike all of them (a foreign query), and goes on falling however far it is, so that
+foreign queries stand apart from merely difficult ones.
 
 The product orders queries: its log-odds are the doubt. Known queries are all at home, so among them the second factor
 is too strict; how often answers of some doubt are right is read off known queries that were held out for that
-(`evidex.retrieval.frequency`).
+(`evidex.retrieval.certainty.frequency`).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
-from evidex.retrieval.frequency import EVEN, Frequency, fit_frequency
-from evidex.retrieval.logistic import Logistic, fit_logistic
+from evidex.retrieval.certainty.frequency import EVEN, Frequency, fit_frequency
+from evidex.retrieval.certainty.logistic import Logistic, fit_logistic
+from evidex.retrieval.certainty.signs import SIGN_NAMES, Numbers, Surroundings, Vectors, read_signs
 from evidex.retrieval.partial import ScanResult
-from evidex.retrieval.signs import SIGN_NAMES, Numbers, Surroundings, Vectors, read_signs
 
 RECKONED = "reckoned"
 """Name of the score: the log-odds of a wrong answer."""

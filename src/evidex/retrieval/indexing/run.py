@@ -20,10 +20,10 @@ from evidex.data.discover import RASTER_SUFFIXES, Findings, FoundFile, printable
 from evidex.data.records import Skip
 from evidex.data.sidecars import captions_beside
 from evidex.progress import Progress
-from evidex.retrieval.decode_worker import Failed, Finished, Fit, Picture, Same, Sign, Task, WorkerSettings
-from evidex.retrieval.decoding import DecodePool
-from evidex.retrieval.index_options import Duplicate, IndexOptions, IndexReport, Meter
-from evidex.retrieval.known_files import KnownFile, KnownFiles
+from evidex.retrieval.indexing.decode_worker import Failed, Finished, Fit, Picture, Same, Sign, Task, WorkerSettings
+from evidex.retrieval.indexing.decoding import DecodePool
+from evidex.retrieval.indexing.known_files import KnownFile, KnownFiles
+from evidex.retrieval.indexing.options import Duplicate, IndexOptions, IndexReport, Meter
 from evidex.retrieval.rows import Row, item_id
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evidex.retrieval.learning import Worth, group_by_answer, known_of, learn, middle_of
-from evidex.retrieval.reckoning import fit_reckoning
-from tests.retrieval.world import world
+from evidex.retrieval.certainty.learning import Worth, group_by_answer, known_of, learn, middle_of
+from evidex.retrieval.certainty.reckoning import fit_reckoning
+from tests.retrieval.certainty.world import world
 
 
 def test_queries_that_share_a_row_are_of_one_group() -> None:
@@ -20,7 +20,7 @@ def test_queries_that_share_a_row_are_of_one_group() -> None:
 
 
 def test_the_middle_is_that_of_the_selected_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evidex.retrieval.learning._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("evidex.retrieval.certainty.learning._ROWS_AT_ONCE", 7)
     rows = np.random.default_rng(0).normal(size=(50, 5)).astype(np.float32)
     chosen = np.arange(50) % 3 == 0
     np.testing.assert_allclose(middle_of(rows, None), rows.mean(axis=0), atol=1e-6)

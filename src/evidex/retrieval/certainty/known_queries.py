@@ -10,7 +10,7 @@ import numpy as np
 
 from evidex.data.datasets import load_dataset
 from evidex.errors import DataError
-from evidex.retrieval.calibrating import KnownQuery
+from evidex.retrieval.certainty.calibrating import KnownQuery
 from evidex.retrieval.gate import Direction
 
 

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from evidex.retrieval.signs import SIGN_NAMES, Surroundings, read_signs
-from tests.retrieval.world import TAU, scan, unit, world
+from evidex.retrieval.certainty.signs import SIGN_NAMES, Surroundings, read_signs
+from tests.retrieval.certainty.world import TAU, scan, unit, world
 
 
 def _naive(query: np.ndarray, gallery: np.ndarray, past: np.ndarray, middle: np.ndarray) -> dict[str, float]:

@@ -13,10 +13,10 @@ from PIL import Image
 from evidex.data.items import ReadOptions
 from evidex.data.rendering import TileOptions
 from evidex.errors import InputError
-from evidex.retrieval.decode_worker import Fit, fitted
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.index_run import fit_of
 from evidex.retrieval.indexing import IndexOptions
+from evidex.retrieval.indexing.decode_worker import Fit, fitted
+from evidex.retrieval.indexing.run import fit_of
 from tests.retrieval.archive import WORDS, picture, tiny_model, write_images, write_raster
 
 ONE_WORKER = IndexOptions(workers=1)
@@ -207,8 +207,8 @@ def test_a_worker_that_dies_names_its_file(gallery: Gallery, tmp_path: Path, mon
 
 def test_a_file_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from evidex.data.discover import discover
-    from evidex.retrieval.decode_worker import Failed, Picture, Task, WorkerSettings
-    from evidex.retrieval.decoding import DecodePool
+    from evidex.retrieval.indexing.decode_worker import Failed, Picture, Task, WorkerSettings
+    from evidex.retrieval.indexing.decoding import DecodePool
 
     write_images(tmp_path / "a", 3)
     (tmp_path / "hook").mkdir()
