@@ -3,9 +3,9 @@
 A study is a TOML file: ``base`` (a configuration), ``common`` (overrides of all runs), ``seeds``, a list of ``[[run]]``
 with ``name`` and ``set`` (overrides), and a list of ``[[committee]]`` with ``name``, ``members`` (names of runs) and
 ``views``, put together once the runs are there. Every run goes through the same code as ``evidex train``; each finished
-one adds a line to the results, and one that is there already is not repeated. In overrides and member names ``{seed}``
-and ``{runs}`` stand for the seed and the folder of the runs. ``measure = "all"`` adds the worth of the uncertainty and
-of test-time augmentation to the recall of the clean and the noisy split.
+one adds a line to the results, and one that is there already is not repeated, unless it failed. In overrides and
+member names ``{seed}`` and ``{runs}`` stand for the seed and the folder of the runs. ``measure = "all"`` adds the worth
+of the uncertainty and of test-time augmentation to the recall of the clean and the noisy split.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from evidex.files import write_atomic
 
 if TYPE_CHECKING:
     from evidex.encoders.model import Model
@@ -67,14 +69,20 @@ def main() -> int:
     study = tomllib.loads(arguments.study.read_text())
     results = arguments.results or arguments.output / "results.jsonl"
     results.parent.mkdir(parents=True, exist_ok=True)
-    done = {json.loads(line)["name"] for line in results.read_text().splitlines()} if results.exists() else set()
+    lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    finished = [line for line in lines if "error" not in line]
+    write_atomic(results, "".join(json.dumps(line) + "\n" for line in finished).encode())  # what failed is tried again
+    done = {line["name"] for line in finished}
+    failed = 0
     with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as pool:
         for kind in ("run", "committee"):
             jobs = [_job(run, seed, study, arguments) for run in study.get(kind, []) for seed in _seeds(run, study)]
             wanted = [job for job in jobs if not arguments.only or {job.name, job.run} & set(arguments.only)]
             waiting = [pool.submit(_work, job) for job in wanted if job.name not in done]
-            _write(waiting, results)
-    return 0
+            failed += _write(waiting, results)
+    if failed:
+        print(f"{failed} of the study failed; {results} says why", file=sys.stderr)
+    return 1 if failed else 0
 
 
 def _seeds(run: dict[str, Any], study: dict[str, Any]) -> list[int]:
@@ -107,12 +115,16 @@ def _job(run: dict[str, Any], seed: int, study: dict[str, Any], arguments: argpa
     )
 
 
-def _write(waiting: list[Future[dict[str, Any] | None]], results: Path) -> None:
+def _write(waiting: list[Future[dict[str, Any] | None]], results: Path) -> int:
+    """Append each result as it comes; how many of them are failures."""
+    failed = 0
     for future in as_completed(waiting):
         line = future.result()
         if line is not None:
             with results.open("a") as stream:
                 stream.write(json.dumps(line) + "\n")
+            failed += "error" in line
+    return failed
 
 
 def _work(job: Job) -> dict[str, Any] | None:
@@ -147,11 +159,15 @@ def _committee(job: Job, line: dict[str, Any]) -> Model:
     from evidex.encoders.committee import CommitteeEncoder
     from evidex.encoders.model import Model, load_model
     from evidex.encoders.towers import TowerEncoder
+    from evidex.errors import ModelError
 
     models = [load_model(path) for path in job.members]
     towers = [model.encoder for model in models if isinstance(model.encoder, TowerEncoder)]
+    if len(towers) < len(models):
+        raise ModelError("a member is no model of towers; only those can be put together")
     line["members"] = [path.parent.name for path in job.members]
-    model = Model(CommitteeEncoder(towers, views=job.views), models[0].temperature, card={"members": line["members"]})
+    temperature = float(np.mean([model.temperature for model in models]))
+    model = Model(CommitteeEncoder(towers, views=job.views), temperature, card={"members": line["members"]})
     job.folder.mkdir(parents=True, exist_ok=True)
     model.save(job.folder / "model.safetensors")
     return model

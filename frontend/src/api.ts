@@ -40,6 +40,7 @@ export interface Answer {
   uncertainty: number;
   percentile: number | null;
   chance: number | null;
+  chance_top: number | null;
   promise: string | null;
   searched: number;
   refinement: Refinement | null;

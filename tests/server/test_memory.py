@@ -52,7 +52,7 @@ print(taken, libc.mallinfo2().field3 - before)
 
 
 def _heaps(how: str, report: Path, **environment: str) -> tuple[str, int]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_TUNABLES"))}
     done = subprocess.run(
         [sys.executable, "-c", HEAPS, how, str(report)],
         capture_output=True, text=True, check=True, timeout=60, env=kept | environment,

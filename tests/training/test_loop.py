@@ -89,6 +89,30 @@ def test_an_interrupted_run_goes_on_bit_identically(config: Config) -> None:
     assert _same(_weights(whole), _weights(broken))
 
 
+def test_a_run_that_is_saved_less_often_repeats_what_was_not(config: Config) -> None:
+    rarely = dataclasses.replace(config, train=dataclasses.replace(config.train, epochs=5, checkpoint_every=2))
+    whole, broken = _elsewhere(rarely, "whole"), _elsewhere(rarely, "broken")
+    train(whole, device=CPU)
+    begun: list[int] = []
+
+    class Stop(Exception):
+        pass
+
+    def stop_in_fourth_epoch(report: Report) -> None:
+        if report.epoch == 3 and not report.epoch_summary:
+            raise Stop
+
+    with pytest.raises(Stop):
+        train(broken, device=CPU, watch=stop_in_fourth_epoch)
+    often = dataclasses.replace(broken, train=dataclasses.replace(broken.train, checkpoint_every=1))
+    run = train(often, device=CPU, watch=lambda report: begun.append(report.epoch))  # the pace may change
+    assert begun[0] == 2
+    assert [entry["epoch"] for entry in run.history] == [1, 2, 3, 4, 5]
+    assert _same(_weights(whole), _weights(broken))
+    models = [(Path(each.output) / "model.safetensors") for each in (whole, broken)]
+    assert _same(load_file(models[0]), load_file(models[1]))
+
+
 def test_kill_9_at_any_moment_is_survived(config: Config, tmp_path: Path) -> None:
     whole, killed = _elsewhere(config, "whole"), _elsewhere(config, "killed")
     train(whole, device=CPU)

@@ -55,10 +55,11 @@ def command(
         outcome = opened.add(paths, options=options, progress=progress)
     sources = _calibrated(opened) if self_calibrate and outcome.rows else []
     content = _content(outcome, gallery, sources)
+    if nothing := _came_to_nothing(outcome):
+        _remove(opened, made)
     if report is not None:
         write_json_atomic(report, content)
-    if _came_to_nothing(outcome):
-        _remove(made)
+    if nothing:
         raise InputError(_complaint(paths, outcome))
     if as_json:
         print_json(content)
@@ -87,16 +88,20 @@ def _came_to_nothing(outcome: IndexReport) -> bool:
     return not (outcome.added or outcome.updated or outcome.unchanged or outcome.moved or outcome.pruned)
 
 
-def _remove(made: list[Path]) -> None:
+def _remove(gallery: Gallery, made: list[Path]) -> None:
     """Take back a gallery that got no row, and the folders that were made for it as far as they are empty."""
     import shutil
     from contextlib import suppress
 
-    if made:
-        shutil.rmtree(made[0])
-        for folder in made[1:]:
-            with suppress(OSError):
-                folder.rmdir()
+    gallery.refresh()
+    if not made or len(gallery):  # it was there before, or somebody else has put rows in meanwhile
+        return
+    for entry in made[0].iterdir():
+        with suppress(OSError):
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    for folder in made:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _complaint(paths: list[str], outcome: IndexReport) -> str:
@@ -108,7 +113,7 @@ def _complaint(paths: list[str], outcome: IndexReport) -> str:
         return f"{shown}: nothing to index was found; give {kinds}, or folders that hold some"
     first = outcome.skipped[0]
     count = f"all {len(outcome.skipped)} files were skipped, the first" if len(outcome.skipped) > 1 else "skipped"
-    return f"{shown}: nothing was indexed; {count}: {Path(first.name).name}: {first.reason}; give readable {kinds}"
+    return f"{shown}: nothing was indexed; {count}: {Path(first.name).name}: {first.reason}"
 
 
 def _calibrated(gallery: Gallery) -> list[str]:

@@ -174,8 +174,8 @@ class EfficientNetLite(ImageTower):
         self._bn1 = nn.BatchNorm2d(1280, eps=1e-3)
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
-        grid = self._blocks(self._bn0(self._conv_stem(pixels)).clamp(0, 6))
-        return self.pool(self._bn1(self._conv_head(grid)).clamp(0, 6))
+        grid = self._blocks(_relu6(self._bn0(self._conv_stem(pixels))))
+        return self.pool(_relu6(self._bn1(self._conv_head(grid))))
 
 
 class _InvertedBottleneck(nn.Module):
@@ -206,17 +206,13 @@ class _SameConv2d(nn.Conv2d):
     """TensorFlow's "same" padding: the odd pixel goes to the right and the bottom."""
 
     def forward(self, grid: torch.Tensor) -> torch.Tensor:
-        grid, padding = self.padded(grid)
-        return nn.functional.conv2d(grid, self.weight, self.bias, self.stride, padding, 1, self.groups)
-
-    def padded(self, grid: torch.Tensor) -> tuple[torch.Tensor, tuple[int, int]]:
-        """Return ``grid``, grown where its sides need unequal padding, and the padding still to be given."""
         kernel, stride = self.kernel_size[0], self.stride[0]
         vertical, horizontal = (max((-(-n // stride) - 1) * stride + kernel - n, 0) for n in grid.shape[2:])
-        if vertical % 2 == 0 and horizontal % 2 == 0:
-            return grid, (vertical // 2, horizontal // 2)
-        sides = (horizontal // 2, horizontal - horizontal // 2, vertical // 2, vertical - vertical // 2)
-        return pad(grid, sides), (0, 0)
+        padding = vertical // 2, horizontal // 2
+        if vertical % 2 or horizontal % 2:
+            grid = pad(grid, (padding[1], horizontal - padding[1], padding[0], vertical - padding[0]))
+            padding = 0, 0
+        return nn.functional.conv2d(grid, self.weight, self.bias, self.stride, padding, 1, self.groups)
 
 
 def _round_channels(channels: float) -> int:

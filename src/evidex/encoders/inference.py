@@ -17,26 +17,23 @@ from evidex.encoders.towers import TowerEncoder
 _CHUNK = 4  # pictures that pass together: of more of them the wide first layers would not stay in the cache
 
 
-class InferenceTowers(nn.Module):
-    """The features of ``encoder``, equal up to rounding and faster. Later changes of its weights are not seen."""
+class InferenceTowers:
+    """The features of ``encoder``, equal up to rounding and faster. Later changes of its image tower are not seen."""
 
     def __init__(self, encoder: TowerEncoder) -> None:
-        super().__init__()
-        self.image_tower = folded(encoder.image_tower)
-        self.text_tower = copy.deepcopy(encoder.text_tower)
-        self.image_head, self.text_head = copy.deepcopy(encoder.image_head), copy.deepcopy(encoder.text_head)
-        self.image_tower.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.eval().requires_grad_(False)
+        self._encoder = encoder
+        tower = folded(encoder.image_tower).requires_grad_(False)
+        tower.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._image_tower = tower
 
     def image_features(self, pixels: torch.Tensor) -> torch.Tensor:
         """Map (n, 3, s, s), uint8 or float in [0, 255], to unit rows (n, dim)."""
-        pooled = [self.image_tower(self.image_tower.normalise(part)) for part in pixels.split(_CHUNK)]
-        return normalize(self.image_head(torch.cat(pooled)), dim=-1)
+        pooled = [self._image_tower(self._image_tower.normalise(part)) for part in pixels.split(_CHUNK)]
+        return normalize(self._encoder.image_head(torch.cat(pooled)), dim=-1)
 
     def text_features(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
         """Map the encoder's tokens to unit rows (n, dim)."""
-        pooled = self.text_tower(tokens["input_ids"], tokens["attention_mask"])
-        return normalize(self.text_head(pooled), dim=-1)
+        return self._encoder.text_features(tokens)
 
 
 def folded(tower: ImageTower) -> ImageTower:

@@ -128,8 +128,9 @@ class Answer:
     refinement: Refinement | None
     timings: Timings
     chance: float | None = None
-    """That a right row is among the first ten, learnt from queries with known answers; None where none were given, or
-    where far more or fewer rows were searched than then."""
+    """That a right row is among the first ``chance_top``, learnt from queries with known answers; None where none were
+    given, where far more or fewer rows were searched than then, and for a query that was asked again."""
+    chance_top: int | None = None
     emptiness: str | None = None
     """Why no row was searched, where somebody looked (`evidex.retrieval.emptiness`)."""
 
@@ -161,6 +162,7 @@ class Answer:
             "uncertainty": self.uncertainty,
             "percentile": self.percentile,
             "chance": self.chance,
+            "chance_top": self.chance_top,
             "calibrated": self.is_calibrated,
             "promise": self.promise,
             "searched": self.searched,

@@ -57,7 +57,8 @@ def _parts(filters: Filters) -> list[Filters]:
 
 def _reason(gallery: Gallery, part: Filters, eligible: Mask, rows: str) -> str:
     if part.glob is not None:
-        return f"the path of none of the {rows} matches '{part.glob}'; try '*{part.glob.strip('*')}*'"
+        wider = f"*{part.glob.strip('*')}*"
+        return f"the path of none of the {rows} matches '{part.glob}'; try {_other(wider, part.glob)}"
     if part.bbox is not None:
         if not _known(gallery, "footprint", eligible).any():
             return f"none of the {rows} knows its place, so none lies in the area; leave the area out"
@@ -69,6 +70,10 @@ def _reason(gallery: Gallery, part: Filters, eligible: Mask, rows: str) -> str:
         return f"none of the {rows} has a date, so none passes a filter by time; leave the time out"
     span = pc.min_max(gallery.column("acquired").filter(known)).as_py()
     return f"none of the {rows} was taken in that time; the dated ones are from {span['min']:%F} to {span['max']:%F}"
+
+
+def _other(wider: str, tried: str) -> str:
+    return f"'{wider}'" if wider != tried else "another pattern"
 
 
 def _known(gallery: Gallery, column: str, eligible: Mask) -> Any:

@@ -48,6 +48,8 @@ class Found:
     scan_ms: float
     refine_ms: float
     chances: NDArray[np.float64] | None = None
+    """That a right row is among the first ``chance_top`` of the first ranking."""
+    chance_top: int | None = None
     """(queries,) probability that the first answer holds a relevant row; None where it was not learnt."""
 
 
@@ -185,7 +187,8 @@ class Retriever:
                     final[place] = part
         end = time.perf_counter()
         encode_ms, scan_ms, refine_ms = (1e3 * span for span in (encoded - start, scanned - encoded, end - scanned))
-        return Found(first, final, refined, abstained, percentiles, encode_ms, scan_ms, refine_ms, chances)
+        chance_top = None if policy is None else policy.chance_top
+        return Found(first, final, refined, abstained, percentiles, encode_ms, scan_ms, refine_ms, chances, chance_top)
 
     def encode(self, queries: Sequence[Query], direction: Direction) -> NDArray[np.float32]:
         """Unit rows of texts or images, from the gallery's model."""
@@ -235,7 +238,8 @@ class Retriever:
                     verdict=verdict,
                     uncertainty=final.uncertainty,
                     percentile=None if found.percentiles is None else float(found.percentiles[i]),
-                    chance=None if found.chances is None else float(found.chances[i]),
+                    chance=None if found.chances is None or refined else float(found.chances[i]),
+                    chance_top=None if found.chances is None or refined else found.chance_top,
                     searched=final.count,
                     promise=promise,
                     refinement=self._change(found.first[i], final, rows) if refined else None,

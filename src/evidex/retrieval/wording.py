@@ -41,7 +41,7 @@ def explanation(answer: Answer) -> str:
             return f"The archive supports this well enough. It was asked again all the same, as you wished; {what}."
         return (
             f"Uncertain at first ({share} of the calibration's questions were more certain), so the question was "
-            f"asked again in {answer.refinement.copies} similar forms; {what}. Look twice.{_chance(answer)}"
+            f"asked again in {answer.refinement.copies} similar forms; {what}. Look twice."
         )
     return (
         f"Answered: the archive supports this well enough ({share} of the calibration's questions were more certain)."
@@ -52,7 +52,7 @@ def explanation(answer: Answer) -> str:
 def _chance(answer: Answer) -> str:
     if answer.chance is None:
         return ""
-    return f" Of questions like it, about {answer.chance:.0%} had the right one among the first ten."
+    return f" Of questions like it, about {answer.chance:.0%} had the right one among the first {answer.chance_top}."
 
 
 def _was_sure(answer: Answer) -> bool:

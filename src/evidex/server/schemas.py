@@ -38,6 +38,7 @@ _ANSWER: dict[str, Any] = {
     "uncertainty": 0.031,
     "percentile": 0.12,
     "chance": 0.71,
+    "chance_top": 10,
     "calibrated": True,
     "promise": None,
     "searched": 1200,
@@ -176,7 +177,8 @@ class AnswerOut(BaseModel):
     explanation: str
     uncertainty: float = Field(description="u = K/S: the share of belief that no evidence supports.")
     percentile: float | None = Field(description="Share of the calibration's queries that were more certain.")
-    chance: float | None = Field(description="That a right row is among the first ten, where that was learnt.")
+    chance: float | None = Field(description="That a right row is among the first `chance_top`, where it was learnt.")
+    chance_top: int | None
     calibrated: bool
     promise: str | None
     searched: int = Field(description="Rows that passed the filters.")

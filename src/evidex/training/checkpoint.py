@@ -73,8 +73,9 @@ def load_checkpoint(
         raise ModelError(f"'{path}' is no readable checkpoint ({error}); remove it to start anew") from None
     if description.get("format") != FORMAT:
         raise ModelError(f"'{path}' has checkpoint format {description.get('format')}, this version reads {FORMAT}")
-    if description["config"] != config:
-        changed = _first_difference(description["config"], config)
+    before, now = _without_pace(description["config"]), _without_pace(config)
+    if before != now:
+        changed = _first_difference(before, now)
         raise ModelError(
             f"'{path}' belongs to another configuration ({changed}); choose another output or use --restart"
         )
@@ -89,6 +90,12 @@ def load_checkpoint(
         state.setdefault(int(index), {})[key] = value
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     return Progressed(description["epoch"], description["history"], description["best_rsum"])
+
+
+def _without_pace(config: dict[str, Any]) -> dict[str, Any]:
+    """Return ``config`` without what a run may change on its way: how often it is saved."""
+    train = {key: value for key, value in config.get("train", {}).items() if key != "checkpoint_every"}
+    return {**config, "train": train}
 
 
 def _under(prefix: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

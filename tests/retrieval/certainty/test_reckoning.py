@@ -194,7 +194,7 @@ def test_twenty_queries_are_enough_to_learn_something() -> None:
     chances = learnt.chances(_doubt(learnt, made.known, made))
     assert ((chances >= 0) & (chances <= 1)).all()
     same = replace(known, groups=np.zeros(20, np.int64))
-    with pytest.raises(InputError, match="same rows"):
+    with pytest.raises(InputError, match="at least two things"):
         fit_reckoning(same, made.gallery, made.middle, np.random.default_rng(0))
 
 

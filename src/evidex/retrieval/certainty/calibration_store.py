@@ -53,6 +53,11 @@ class Policy:
             return None
         return reckoning.chances(scores)
 
+    @property
+    def chance_top(self) -> int | None:
+        """Among how many hits a right row counted when the chances were learnt."""
+        return None if self.calibration.reckoning is None else self.calibration.reckoning.top
+
     def promise(self, *, top: int, searched: int) -> str | None:
         """What is guaranteed of a search for ``top`` hits among ``searched`` rows, none of them filtered out."""
         guarantee = self.guarantee

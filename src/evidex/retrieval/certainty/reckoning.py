@@ -81,8 +81,9 @@ class Known:
 
     @property
     def teaches(self) -> bool:
-        """Whether there are right and wrong answers enough to learn from."""
-        return bool(min(self.right.sum(), (1.0 - self.right).sum()) >= LEAST_OF_EACH)
+        """Whether there are right and wrong answers enough to learn from, to questions for more than one thing."""
+        enough = min(self.right.sum(), (1.0 - self.right).sum()) >= LEAST_OF_EACH
+        return bool(enough and len(np.unique(self.groups)) > 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +136,9 @@ def fit_reckoning(
     if not known.teaches:
         right = known.right.sum()
         raise InputError(
-            f"{right:.0f} right and {len(known.right) - right:.0f} wrong answers are too few to learn from; "
-            f"give queries with at least {LEAST_OF_EACH} of each"
+            f"{right:.0f} right and {len(known.right) - right:.0f} wrong answers to questions for "
+            f"{len(np.unique(known.groups))} things are too few to learn from; "
+            f"give queries with at least {LEAST_OF_EACH} of each, for at least two things"
         )
     ordering = _fit_order(known, gallery, middle, rng, top)
     half = halves(known.groups, rng)
@@ -144,7 +146,7 @@ def fit_reckoning(
     if all(part.teaches for part in parts):
         taught = [_fit_order(part, gallery, middle, rng, top) for part in parts]
         judged = list(zip(taught, reversed(parts), strict=True))
-    else:  # too few to hold any out
+    else:  # too few to hold any out: the curve is then a little too good
         judged = [(ordering, known)]
     doubt = np.concatenate([judge.doubt(part.result, part.queries, gallery) for judge, part in judged])
     right = np.concatenate([part.right for _, part in judged])
@@ -190,6 +192,4 @@ def _past_queries(groups: Groups, rng: np.random.Generator) -> NDArray[np.intp]:
     order = rng.permutation(len(groups))
     first = np.unique(groups[order], return_index=True)[1]
     one_each = order[np.sort(first)]
-    if len(one_each) < 2:
-        raise InputError("all known queries ask for the same rows; give queries for at least two different ones")
     return np.sort(one_each[:MOST_PAST_QUERIES])
