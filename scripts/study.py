@@ -66,7 +66,18 @@ def main() -> int:
     parser.add_argument("set", nargs="*", metavar="section.key=value", help="further overrides of all runs")
     arguments = parser.parse_intermixed_args()
 
-    study = tomllib.loads(arguments.study.read_text())
+    if arguments.jobs < 1:
+        parser.error(f"--jobs {arguments.jobs}: give 1 or more")
+    try:
+        study = tomllib.loads(arguments.study.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        parser.error(f"'{arguments.study}' is no readable study: {error}")
+    missing = [key for key in ("base", "dataset", "run") if key not in study]
+    if missing:
+        parser.error(f"'{arguments.study}' is no study: it lacks '{missing[0]}'")
+    names = {job.name for job in _jobs(study, arguments)} | {job.run for job in _jobs(study, arguments)}
+    if unknown := set(arguments.only) - names:
+        parser.error(f"--only {min(unknown)}: the study has no such run")
     results = arguments.results or arguments.output / "results.jsonl"
     results.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
@@ -76,13 +87,22 @@ def main() -> int:
     failed = 0
     with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as pool:
         for kind in ("run", "committee"):
-            jobs = [_job(run, seed, study, arguments) for run in study.get(kind, []) for seed in _seeds(run, study)]
+            jobs = _jobs(study, arguments, kind)
             wanted = [job for job in jobs if not arguments.only or {job.name, job.run} & set(arguments.only)]
             waiting = [pool.submit(_work, job) for job in wanted if job.name not in done]
             failed += _write(waiting, results)
     if failed:
         print(f"{failed} of the study failed; {results} says why", file=sys.stderr)
     return 1 if failed else 0
+
+
+def _jobs(study: dict[str, Any], arguments: argparse.Namespace, *kinds: str) -> list[Job]:
+    return [
+        _job(run, seed, study, arguments)
+        for kind in kinds or ("run", "committee")
+        for run in study.get(kind, [])
+        for seed in _seeds(run, study)
+    ]
 
 
 def _seeds(run: dict[str, Any], study: dict[str, Any]) -> list[int]:

@@ -30,7 +30,11 @@ def write_atomic(path: Path, content: bytes | str) -> None:
 
 
 def write_json_atomic(path: Path, value: Mapping[str, Any] | list[Any]) -> None:
-    write_atomic(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    """Write ``value`` as JSON in UTF-8; where a name holds bytes that are none, in ASCII, which keeps them."""
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        text = json.dumps(value, indent=1, allow_nan=False)
+    write_atomic(path, text + "\n")
 
 
 def sync_directory(path: Path) -> None:

@@ -23,7 +23,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     gallery = Gallery.create(folder / "gallery", tiny_model())
     rows = [Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(120)]
     gallery.append(rows, unit(np.random.default_rng(0).standard_normal((120, 32))))
-    texts = [f"{word} number {n} of {n * n}" for n in range(40) for word in WORDS]
+    texts = [f"{word} number {n} of {n * n}" for n in range(70) for word in WORDS]
     found = Retriever(gallery).search_batch(texts=texts, top=120)
     entries = [
         {"text": text, "relevant": [answer.hits[90 if n % 3 == 0 else n % 10].id]}
@@ -47,16 +47,16 @@ def calibrate(place: Path, *options: str) -> int | str | None:
 def test_labelled_questions_teach_and_it_is_said_what_that_is_worth(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert not calibrate(place, "--queries", str(place / "questions.json"))
+    assert not calibrate(place, "--queries", str(place / "questions.json"), "--score", "reckoned")
     told = capsys.readouterr().out
-    assert "160 with a known answer, judged by reckoned" in told
+    assert "280 with a known answer, judged by reckoned" in told
     (sentence,) = [line for line in told.splitlines() if line.startswith("learnt from ")]
     assert "than the highest similarity" in sentence
-    assert not calibrate(place, "--queries", str(place / "questions.json"), "--json")
+    assert not calibrate(place, "--queries", str(place / "questions.json"), "--score", "reckoned", "--json")
     (content,) = json.loads(capsys.readouterr().out)
-    assert (content["count"], content["labelled"], content["score"]) == (160, 160, "reckoned")
+    assert (content["count"], content["labelled"], content["score"]) == (280, 280, "reckoned")
     assert content["worth"]["sentence"] in sentence
-    assert 0 < content["taught"] < 160
+    assert 0 < content["taught"] < 280
 
 
 def test_questions_without_answers_are_judged_by_vacuity(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,3 +72,13 @@ def test_what_cannot_be_learnt_is_refused_in_one_line(place: Path, capsys: pytes
     assert calibrate(place, "--queries", str(place / "plain.txt"), "--score", "magic") == 2
     assert "score 'magic' is unknown; use one of reckoned, vacuity" in capsys.readouterr().err
     assert calibrate(place, "--score", "reckoned") == 2
+
+
+def test_shares_and_empty_files_are_refused_in_one_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for option, value in (("--alpha", "2"), ("--alpha", "0"), ("--delta", "-1"), ("--delta", "nan")):
+        assert calibrate(place, option, value) == 2
+        assert "between 0 and 1" in capsys.readouterr().err
+    for name, content in (("empty.txt", "# nothing\n"), ("empty.json", "[]")):
+        (place / name).write_text(content)
+        assert calibrate(place, "--queries", str(place / name)) == 2
+        assert "holds no query" in capsys.readouterr().err

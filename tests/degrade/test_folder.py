@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -91,3 +92,13 @@ def test_an_interrupted_run_leaves_nothing(source: Path, tmp_path: Path) -> None
     with pytest.raises(KeyboardInterrupt):
         degrade_folder(source, tmp_path / "target", progress=interrupt)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source"]
+
+
+def test_a_name_that_is_no_utf8_is_degraded_and_listed(tmp_path: Path) -> None:
+
+    (tmp_path / "in").mkdir()
+    with (tmp_path / "in" / os.fsdecode(b"sc\xffne.png")).open("wb") as stream:
+        Image.new("RGB", (16, 16), "green").save(stream, "PNG")
+    degrade_folder(tmp_path / "in", tmp_path / "out", seed=0)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert "sc\udcffne.png" in json.dumps(manifest, ensure_ascii=False)

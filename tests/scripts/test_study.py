@@ -74,6 +74,24 @@ def _study(folder: Path, text: str, *more: str, outcome: int = 0) -> dict[str, d
     return {line["name"]: line for line in found}
 
 
+def test_what_is_no_study_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(BASE)
+    (tmp_path / "study.toml").write_text(FIRST.format(folder=tmp_path))
+    for words, said in (
+        (["nothing.toml"], "no readable study"),
+        ([str(tmp_path / "base.toml")], "it lacks 'base'"),
+        ([str(tmp_path / "study.toml"), "--only", "nobody"], "no such run"),
+        ([str(tmp_path / "study.toml"), "--jobs", "0"], "give 1 or more"),
+    ):
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "scripts" / "study.py"), *words, "--output", str(tmp_path / "runs")],
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert not (tmp_path / "runs").exists()
+
+
 def test_runs_then_committees_then_a_second_generation(tmp_path: Path) -> None:
     render_archive(tmp_path / "archive", count=124, seed=3, size=32)
     (tmp_path / "base.toml").write_text(BASE)

@@ -15,7 +15,9 @@ def command(
     gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")],
     queries: Annotated[
         Path | None,
-        typer.Option(help='Text file, a query a line; or JSON: [{"text" or "image": …, "relevant": [file names]}].'),
+        typer.Option(
+            help='Text file, a query a line; or a JSON list of objects with "text" or "image", and "relevant".'
+        ),
     ] = None,
     dataset: Annotated[Path | None, typer.Option(help="Dataset folder whose captions are the queries.")] = None,
     split: Annotated[str, typer.Option(help="Split of the dataset.")] = "val",
@@ -32,7 +34,7 @@ def command(
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same calibration.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
-    """Calibrate with queries of the kind that will be asked; without any, by what the gallery holds.
+    """Calibrate with queries of the kind that will be asked; without any, by what the gallery holds alone.
 
     Where the right answers are known and in the gallery, the chance of a right answer is learnt from one half of them,
     and from the other a threshold is sought that keeps the promise of --alpha and --delta; it is said if there is none.
@@ -42,18 +44,25 @@ def command(
     from evidex.cli.console import print_json
     from evidex.errors import InputError
     from evidex.retrieval.certainty.calibrating import Promise, calibrate, self_calibrate
+    from evidex.retrieval.certainty.calibration_store import forget
     from evidex.retrieval.certainty.known_queries import dataset_queries, read_queries
     from evidex.retrieval.gallery import Gallery
 
     if queries is not None and dataset is not None:
         raise InputError("give either --queries or --dataset, not both")
+    for name, value in (("--alpha", alpha), ("--delta", delta)):
+        if not 0 < value < 1:
+            raise InputError(f"{name} {value} is no share; give a number between 0 and 1")
     opened = Gallery.open(gallery)
     rng = np.random.default_rng(seed)
     if queries is None and dataset is None:
+        forget(opened)
         outcomes = self_calibrate(opened, rng, score=score)
     else:
         known: dict[Any, list[KnownQuery]]
         known = read_queries(queries) if queries is not None else dataset_queries(dataset, split, rng)  # type: ignore[arg-type]
+        if not any(known.values()):
+            raise InputError(f"'{queries or dataset}' holds no query; give at least twenty")
         outcomes = [
             calibrate(
                 opened,
@@ -98,9 +107,12 @@ def _tell(outcome: Outcome) -> None:
         f"{calibration.direction} queries among {outcome.target}: {len(calibration.scores) + outcome.taught} from "
         f"{outcome.source}, {outcome.labelled} with a known answer, judged by {calibration.score}"
     )
-    if outcome.worth is not None:
-        typer.echo(f"learnt from {outcome.taught} of them: {outcome.worth.describe()}")
+    if calibration.reckoning is not None:
+        teachers = f"{outcome.taught} of them" if outcome.taught else "captions of the gallery"
+        typer.echo(f"learnt from {teachers}" + (f": {outcome.worth.describe()}" if outcome.worth else ""))
     if outcome.guarantee is not None:
-        typer.echo(f"guarantee: {outcome.guarantee.describe()}")
-    else:
+        typer.echo(f"guarantee, for questions like these: {outcome.guarantee.describe()}")
+    elif not outcome.labelled:
         typer.echo("no guarantee: it needs queries whose answers are known and in the gallery")
+    else:
+        typer.echo("no guarantee: it needs queries of your own with known answers (--queries or --dataset)")

@@ -22,6 +22,7 @@ def command(
     from dataclasses import asdict
 
     from evidex.cli.console import progress_bar
+    from evidex.data.discover import printable
     from evidex.degrade.folder import MANIFEST, degrade_folder
 
     with progress_bar("Degrading") as progress:
@@ -33,8 +34,8 @@ def command(
             "degraded": len(report.files),
             "skipped": [asdict(skip) for skip in report.skipped],
         }
-        typer.echo(json.dumps(outcome, ensure_ascii=False))
+        typer.echo(json.dumps(outcome))
         return
     for skip in report.skipped:
-        typer.echo(f"skipped {skip.name}: {skip.reason}", err=True)
+        typer.echo(f"skipped {printable(skip.name)}: {skip.reason}", err=True)
     typer.echo(f"images degraded: {len(report.files)}, files skipped: {len(report.skipped)}, in {report.target}")

@@ -52,7 +52,10 @@ def explanation(answer: Answer) -> str:
 def _chance(answer: Answer) -> str:
     if answer.chance is None:
         return ""
-    return f" Of questions like it, about {answer.chance:.0%} had the right one among the first {answer.chance_top}."
+    return (
+        f" Of known questions like it, about {answer.chance:.0%} had the very one asked for among the first "
+        f"{answer.chance_top}; others may fit as well."
+    )
 
 
 def _was_sure(answer: Answer) -> bool:

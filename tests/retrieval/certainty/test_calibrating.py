@@ -10,7 +10,7 @@ import pytest
 
 from evidex.errors import DataError, InputError
 from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate, self_calibrate
-from evidex.retrieval.certainty.calibration_store import calibration_path, load_policy
+from evidex.retrieval.certainty.calibration_store import calibration_path, forget, load_policy
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration
 from evidex.retrieval.retriever import Retriever
@@ -18,7 +18,7 @@ from evidex.retrieval.rows import Row, item_id
 from tests.retrieval.archive import WORDS, tiny_model
 from tests.retrieval.certainty.world import unit
 
-TEXTS = [f"{word} number {n} of {n * n}" for n in range(50) for word in WORDS]
+TEXTS = [f"{word} number {n} of {n * n}" for n in range(80) for word in WORDS]
 
 
 def _gallery(path: Path, captions: dict[int, tuple[str, ...]] | None = None) -> Gallery:
@@ -46,7 +46,9 @@ def known(gallery: Gallery) -> list[KnownQuery]:
 
 
 def test_labelled_queries_teach_and_searches_are_judged_by_it(gallery: Gallery, known: list[KnownQuery]) -> None:
-    outcome = calibrate(gallery, known, "text", promise=Promise(0.5, 0.1, 10), rng=np.random.default_rng(0))
+    outcome = calibrate(
+        gallery, known, "text", promise=Promise(0.5, 0.1, 10), score="reckoned", rng=np.random.default_rng(0)
+    )
     assert outcome.calibration.score == "reckoned"
     assert outcome.worth is not None
     assert outcome.worth.queries == outcome.labelled == len(TEXTS)
@@ -70,7 +72,7 @@ def test_labelled_queries_teach_and_searches_are_judged_by_it(gallery: Gallery, 
         assert chances is not None
         assert [answer.chance for answer in answers] == pytest.approx(chances.tolist(), abs=1e-4)
         for answer in answers:
-            said = f"about {answer.chance:.0%} had the right one among the first 10."
+            said = f"about {answer.chance:.0%} had the very one asked for among the first 10"
             assert (said in answer.explanation) == (answer.verdict != "abstained")
             assert (answer.json()["chance"], answer.json()["chance_top"]) == (answer.chance, 10)
     few = np.arange(120) < 60  # among so many fewer rows more answers are right than was learnt
@@ -98,9 +100,9 @@ def test_the_promise_is_tested_on_queries_that_did_not_teach(gallery: Gallery) -
 
 def test_same_seed_same_file(gallery: Gallery, known: list[KnownQuery]) -> None:
     path = calibration_path(gallery, "text", "images")
-    calibrate(gallery, known, "text", rng=np.random.default_rng(3))
+    calibrate(gallery, known, "text", score="reckoned", rng=np.random.default_rng(3))
     first = path.read_bytes()
-    calibrate(gallery, known, "text", rng=np.random.default_rng(3))
+    calibrate(gallery, known, "text", score="reckoned", rng=np.random.default_rng(3))
     assert path.read_bytes() == first
     assert len(first) < 200_000
 
@@ -122,31 +124,67 @@ def test_queries_without_answers_or_with_one_kind_of_answer_fall_back_to_vacuity
 
 def test_unlabelled_queries_take_part_in_the_percentiles(gallery: Gallery, known: list[KnownQuery]) -> None:
     more = [*known, *(KnownQuery(f"something else {n}") for n in range(30))]
-    outcome = calibrate(gallery, more, "text", rng=np.random.default_rng(0))
+    outcome = calibrate(gallery, more, "text", score="reckoned", rng=np.random.default_rng(0))
     assert outcome.labelled == len(known)
     assert len(outcome.calibration.scores) == len(more) - outcome.taught
 
 
-def test_a_gallery_with_captions_learns_from_them(tmp_path: Path) -> None:
+def test_a_lesson_that_is_no_better_than_similarity_is_not_used(gallery: Gallery, known: list[KnownQuery]) -> None:
+    """Here which queries are right has nothing to do with what they find."""
+    outcome = calibrate(gallery, known, "text", rng=np.random.default_rng(0))
+    learnt = calibrate(gallery, known, "text", score="reckoned", rng=np.random.default_rng(0)).worth
+    assert learnt is not None
+    assert learnt.learnt < learnt.similarity
+    assert (outcome.calibration.score, outcome.taught) == ("vacuity", 0)
+
+
+@pytest.fixture(scope="module")
+def captioned(tmp_path_factory: pytest.TempPathFactory) -> Gallery:
     """Rows that lie near their captions, some so near that they are found."""
     model = tiny_model()
-    texts = TEXTS[:120]
-    made = Gallery.create(tmp_path / "g", model)
-    rows = [Row(item_id(str(n)), str(n), "image", f"{n:064x}", captions=(text,)) for n, text in enumerate(texts)]
+    made = Gallery.create(tmp_path_factory.mktemp("captioned") / "g", model)
+    rows = [Row(item_id(str(n)), str(n), "image", f"{n:064x}", captions=(text,)) for n, text in enumerate(TEXTS)]
     rng = np.random.default_rng(0)
-    blur = 0.05 * rng.random((120, 1)) * rng.standard_normal((120, 32))
-    made.append(rows, unit(model.encode_texts(texts) + blur))
-    text, image = self_calibrate(made, np.random.default_rng(0))
+    blur = 0.05 * rng.random((len(TEXTS), 1)) * rng.standard_normal((len(TEXTS), 32))
+    made.append(rows, unit(model.encode_texts(TEXTS) + blur))
+    return made
+
+
+def test_a_gallery_with_captions_learns_from_them(captioned: Gallery) -> None:
+    text, image = self_calibrate(captioned, np.random.default_rng(0), score="reckoned")
     assert text.source == "captions of the gallery"
-    assert text.labelled == 120
-    assert 20 <= text.taught <= 100
+    assert text.labelled == len(TEXTS)
+    assert 100 <= text.taught <= len(TEXTS) - 100
     assert text.calibration.score == "reckoned"
     assert image.calibration.score == "vacuity"
-    assert self_calibrate(made, np.random.default_rng(0), score="belief")[0].calibration.score == "belief"
+    assert self_calibrate(captioned, np.random.default_rng(0), score="belief")[0].calibration.score == "belief"
+
+
+def test_captions_teach_where_the_given_queries_are_too_few_and_these_all_judge(captioned: Gallery) -> None:
+    few = [KnownQuery(f"{TEXTS[n]} again", frozenset([item_id(str(n))])) for n in range(40)]
+    outcome = calibrate(captioned, few, "text", promise=Promise(0.9, 0.1, 10), rng=np.random.default_rng(0))
+    assert (outcome.calibration.score, outcome.labelled, outcome.taught) == ("reckoned", 40, 0)
+    assert len(outcome.calibration.scores) == 40
+    assert outcome.guarantee is not None
+    assert outcome.guarantee.tested == 32  # all but the fifth that places the candidates
+    reckoning = outcome.calibration.reckoning
+    assert reckoning is not None
+    own = np.asarray(tiny_model().encode_texts(TEXTS[:40]), np.float16)
+    assert not (reckoning.around.queries[:, None] == own[None].astype(np.float32)).all(-1).any()  # none of these taught
+
+
+def test_given_calibrations_can_be_forgotten(captioned: Gallery) -> None:
+    few = [KnownQuery(TEXTS[n]) for n in range(40)]
+    calibrate(captioned, few, "text", rng=np.random.default_rng(0))
+    self_calibrate(captioned, np.random.default_rng(0))
+    assert calibration_path(captioned, "text", "images").exists()
+    forget(captioned)
+    assert not calibration_path(captioned, "text", "images").exists()
+    assert load_policy(captioned, "text", "images", 0.1, 0.02) is not None  # what it made of its own content
 
 
 def test_a_stored_reckoning_is_read_whole_or_refused(gallery: Gallery, known: list[KnownQuery]) -> None:
-    calibrate(gallery, known, "text", rng=np.random.default_rng(0))
+    calibrate(gallery, known, "text", score="reckoned", rng=np.random.default_rng(0))
     path = calibration_path(gallery, "text", "images")
     stored = json.loads(path.read_text())
     assert stored["format"] == 3

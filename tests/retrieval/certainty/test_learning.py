@@ -51,6 +51,8 @@ def test_what_is_learnt_comes_from_one_half_alone() -> None:
         lesson.reckoning.doubt(judged.result, judged.queries, made.gallery),
         other.reckoning.doubt(judged.result, judged.queries, made.gallery),
     )
+    assert lesson.worth is not None
+    assert other.worth is not None
     assert lesson.worth.learnt > lesson.worth.similarity + 0.05
     assert other.worth.learnt < lesson.worth.learnt
 

@@ -14,8 +14,8 @@ from evidex.errors import InputError
 from evidex.retrieval.certainty.calibration_store import calibration_path
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
 from evidex.retrieval.certainty.guarantee import Guarantee, find_threshold
-from evidex.retrieval.certainty.learning import Lesson, Worth, known_of, learn, middle_of
-from evidex.retrieval.certainty.reckoning import LEAST_OF_EACH, RECKONED
+from evidex.retrieval.certainty.learning import LEAST_KNOWN, Lesson, Worth, known_of, learn, middle_of, worth_of
+from evidex.retrieval.certainty.reckoning import LEAST_OF_EACH, RECKONED, Known, fit_reckoning
 from evidex.retrieval.certainty.scores import DEFAULT_SCORE, score_named
 from evidex.retrieval.certainty.signs import FIRST, Vectors
 from evidex.retrieval.filters import NO_FILTERS, Selector, Target
@@ -100,13 +100,18 @@ def calibrate(
         raise InputError(f"the gallery holds no {target} to calibrate with; index some first")
     answers = _positions(gallery, queries)
     lesson = None
-    if score in (None, RECKONED) and answers:
+    if score in (None, RECKONED):
         known = known_of(first, vectors, answers, top)
-        lesson = learn(known, gallery.vectors, middle_of(gallery.vectors, rows), rng, top=top)
+        middle = middle_of(gallery.vectors, rows)
+        lesson = learn(known, gallery.vectors, middle, rng, top=top)
+        if lesson is not None and score is None and not lesson.helps:
+            lesson = None
+        if lesson is None and direction == "text" and target == "images" and not by_itself:
+            lesson = _taught_by_captions(retriever, known, set().union(*answers.values()), rows, middle, rng, top)
     if score == RECKONED and lesson is None:
         raise InputError(
-            f"{len(answers)} queries with known answers teach too little; give enough for {LEAST_OF_EACH} right and "
-            f"{LEAST_OF_EACH} wrong answers in either half, or another score"
+            f"{len(answers)} queries with known answers teach too little; give {LEAST_KNOWN} or more, with at least "
+            f"{LEAST_OF_EACH} right and {LEAST_OF_EACH} wrong answers in either half, or another score"
         )
     calibration, judged = _judge(gallery, direction, first, vectors, lesson, sorted(answers), score or DEFAULT_SCORE)
     if promise is not None and answers:
@@ -129,6 +134,37 @@ def calibrate(
     return Outcome(calibration, target, source, len(answers), lesson.worth, int(lesson.taught.sum()))
 
 
+def _taught_by_captions(
+    retriever: Retriever,
+    judges: Known,
+    asked_for: set[int],
+    rows: NDArray[np.bool_] | None,
+    middle: Vectors,
+    rng: np.random.Generator,
+    top: int,
+) -> Lesson | None:
+    """What the gallery's captions teach, of rows that no given query asks for; None where they are too few.
+
+    So few known queries are all left for judging, by a score that was fixed without them.
+    """
+    gallery = retriever.gallery
+    captions = [
+        (position, str(record["captions"][int(rng.integers(len(record["captions"])))]))
+        for position, record in enumerate(gallery.records(["captions"]))
+        if record["captions"] and position not in asked_for
+    ]
+    chosen = [captions[i] for i in rng.permutation(len(captions))[:MOST_SELF_QUERIES]]
+    if len(chosen) < LEAST_KNOWN:
+        return None
+    vectors = retriever.encode([text for _, text in chosen], "text")
+    first = retriever.scan(vectors, rows, max(top, FIRST))
+    known = known_of(first, vectors, {i: {position} for i, (position, _) in enumerate(chosen)}, top)
+    if not known.teaches:
+        return None
+    reckoning = fit_reckoning(known, gallery.vectors, middle, rng, top=top)
+    return Lesson(reckoning, np.zeros(len(judges.right), np.bool_), worth_of(reckoning, judges, gallery.vectors))
+
+
 def _judge(
     gallery: Gallery,
     direction: Direction,
@@ -144,7 +180,7 @@ def _judge(
     else:
         reckoning, score = lesson.reckoning, RECKONED
         scores, kept = reckoning.doubt(first, vectors, gallery.vectors), np.ones(len(first), np.bool_)
-        kept[np.array(labelled)[lesson.taught]] = False
+        kept[np.array(labelled, np.int64)[lesson.taught]] = False
     fingerprint = gallery.info.model_fingerprint
     calibration = Calibration(fingerprint, direction, first.count, score, scores[kept], reckoning=reckoning)
     return calibration, {int(i): float(scores[i]) for i in np.flatnonzero(kept)}

@@ -71,6 +71,13 @@ def calibration_path(gallery: Gallery, direction: Direction, target: Target, *, 
     return gallery.path / "calibration" / f"{direction}-to-{target}{'-by-itself' * by_itself}.json"
 
 
+def forget(gallery: Gallery) -> None:
+    """Drop the calibrations that were given; those that the gallery made of its own content stay."""
+    for path in (gallery.path / "calibration").glob("*.json"):
+        if not path.stem.endswith("-by-itself"):
+            path.unlink(missing_ok=True)
+
+
 def load_policy(
     gallery: Gallery, direction: Direction, target: Target, refine_ratio: float, abstain_ratio: float
 ) -> Policy | None:

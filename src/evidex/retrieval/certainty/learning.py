@@ -12,12 +12,14 @@ from evidex.retrieval.certainty.reckoning import Groups, Known, Reckoning, fit_r
 from evidex.retrieval.certainty.signs import Vectors
 from evidex.retrieval.partial import ScanResult
 
+LEAST_KNOWN = 250
+"""Fewer known queries teach an order that does not hold, and chances that are far off."""
 _ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
 class Worth:
-    """AUROC of wrong against right answers, each half of the queries judged by what the other taught."""
+    """AUROC of wrong against right answers, of queries that did not teach what judges them."""
 
     queries: int
     learnt: float
@@ -30,7 +32,7 @@ class Worth:
         return (
             f"on queries it has not learnt from, the learnt score tells wrong answers from right ones at AUROC "
             f"{self.learnt:.3f}, {abs(gain):.3f} {'better' if gain >= 0 else 'worse'} than the highest similarity "
-            f"({self.similarity:.3f}; {self.queries} queries, each half judged by the other)"
+            f"({self.similarity:.3f}; {self.queries} queries)"
         )
 
 
@@ -41,7 +43,12 @@ class Lesson:
     reckoning: Reckoning
     taught: NDArray[np.bool_]
     """(known queries,) those it was learnt from: no honest judge of it."""
-    worth: Worth
+    worth: Worth | None
+
+    @property
+    def helps(self) -> bool:
+        """Whether it tells wrong answers better than the highest similarity does, on queries it did not learn from."""
+        return self.worth is None or self.worth.learnt > self.worth.similarity
 
 
 def learn(known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Generator, *, top: int) -> Lesson | None:
@@ -52,7 +59,7 @@ def learn(known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Genera
     from evidex.evaluation.selective import selective
 
     half = halves(known.groups, rng)
-    if not (known.part(half).teaches and known.part(~half).teaches):
+    if len(half) < LEAST_KNOWN or not (known.part(half).teaches and known.part(~half).teaches):
         return None
     lessons, learnt, plain = [], [], []
     for taught in (half, ~half):
@@ -62,6 +69,16 @@ def learn(known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Genera
         learnt.append(selective(reckoning.doubt(judged.result, judged.queries, gallery), judged.right).auroc)
         plain.append(selective(-judged.result.scores[:, 0], judged.right).auroc)
     return Lesson(lessons[0], half, Worth(len(half), float(np.mean(learnt)), float(np.mean(plain))))
+
+
+def worth_of(reckoning: Reckoning, judged: Known, gallery: Vectors) -> Worth | None:
+    """Of what was learnt elsewhere, on known queries; None where these were all right or all wrong."""
+    from evidex.evaluation.selective import selective
+
+    if not 0 < judged.right.sum() < len(judged.right):
+        return None
+    learnt = selective(reckoning.doubt(judged.result, judged.queries, gallery), judged.right).auroc
+    return Worth(len(judged.right), learnt, selective(-judged.result.scores[:, 0], judged.right).auroc)
 
 
 def known_of(first: ScanResult, queries: Vectors, answers: Mapping[int, set[int]], top: int) -> Known:
