@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +82,14 @@ def test_what_makes_no_sense_is_one_line(
 ) -> None:
     asked = [str(tmp_path) if word == "FOLDER" else word for word in words]
     assert complaint in evidex("search", *asked, "--gallery", gallery.path).complaint
+
+
+def test_a_gallery_with_damaged_rows_is_one_line(gallery: Gallery, evidex: Runner, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    shutil.copytree(gallery.path, damaged)
+    for file in (damaged / "rows.lance" / "data").iterdir():
+        file.write_bytes(file.read_bytes()[:100])
+    ran = evidex("search", "a river", "--gallery", damaged)
+    assert ran.code == 2
+    assert ran.err.startswith("evidex: error: the gallery's rows cannot be read")
+    assert len(ran.err.splitlines()) == 1

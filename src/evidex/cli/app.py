@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from evidex.cli import benchmark, calibrate, degrade, evaluate, index, sample, search, serve, train
-from evidex.errors import EvidexError, outcome
+from evidex.errors import EvidexError, GalleryError, outcome
 
 app = typer.Typer(
     add_completion=False,
@@ -44,9 +44,18 @@ def main() -> None:
     try:
         app(prog_name="evidex")
     except EvidexError as error:
-        message = " ".join(str(error).split())
-        sys.stderr.write(f"evidex: error: {message}\n")
-        sys.exit(outcome(error).exit_code)
+        _fail(error)
+    except OSError as error:
+        if "LanceError" not in str(error):
+            raise
+        cause = str(error).partition("\n")[0][:200]
+        _fail(GalleryError(f"the gallery's rows cannot be read ({cause}); restore them, or index into a new folder"))
+
+
+def _fail(error: EvidexError) -> None:
+    message = " ".join(str(error).split())
+    sys.stderr.write(f"evidex: error: {message}\n")
+    sys.exit(outcome(error).exit_code)
 
 
 if __name__ == "__main__":

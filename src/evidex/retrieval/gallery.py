@@ -327,7 +327,9 @@ def _open_rows(folder: Path, dim: int) -> Any:
         schema = row_schema(dim)
         return lance.write_dataset(pa.table([pa.array([], field.type) for field in schema], schema=schema), uri)
     except (OSError, ValueError) as error:
-        raise GalleryError(f"'{folder}' is damaged: its rows cannot be opened ({error}); index again") from None
+        raise GalleryError(
+            f"'{folder}' is damaged: its rows cannot be opened ({error}); index into a new folder"
+        ) from None
 
 
 def _id_filter(ids: Sequence[str]) -> str:
