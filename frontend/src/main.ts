@@ -181,8 +181,11 @@ function showMap(): void {
   map ??= new HitMap({ open: openHit, area: (bbox) => move({ bbox }) });
 }
 
+let drawn = (words.value = state.q);
+
 function drawQuery(): void {
-  words.value = state.q;
+  // What was typed meanwhile stays: a slow server must not wipe it when it answers.
+  if (state.q !== drawn) words.value = drawn = state.q;
   const place = byId("query-picture");
   place.hidden = !state.image && !state.item;
   place.replaceChildren();
@@ -293,6 +296,7 @@ function listen(): void {
   });
   document.querySelector(".brand")!.addEventListener("click", (event) => {
     event.preventDefault();
+    words.value = "";
     move({ q: "", item: "", image: "", open: "", bbox: null, after: "", before: "" });
     words.focus();
   });

@@ -346,6 +346,20 @@ def test_a_token_is_asked_for_and_pictures_come_with_it(visit: Callable[..., Any
         assert "s3cret" not in given.url
 
 
+def test_what_is_typed_while_the_server_is_slow_stays(visit: Callable[..., Any], address: str) -> None:
+    page = visit(address)
+    _searched(page, "a lake")
+    held: list[Any] = []
+    page.route("**/gallery", lambda route: held.append(route))
+    page.reload()
+    page.get_by_label("What to look for").fill("a river")
+    while not held:
+        page.wait_for_timeout(25)
+    held[0].continue_()
+    page.locator("#results:not([aria-busy]) .verdict").wait_for()
+    assert page.get_by_label("What to look for").input_value() == "a river"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_spills_at_phone_width(visit: Callable[..., Any], address: str, scheme: str) -> None:
     page = visit(address, viewport=PHONE, has_touch=True, color_scheme=scheme)

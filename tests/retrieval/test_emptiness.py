@@ -62,6 +62,8 @@ def test_an_empty_gallery_is_called_empty(tmp_path: Path) -> None:
         (Filters(after=LATER), "the dated ones are from 2021-06-01 to 2023-02-03"),
         (Filters(before=datetime(2000, 1, 1, tzinfo=UTC)), "none of the 3 pictures was taken in that time"),
         (Filters(after=datetime(2022, 1, 1, tzinfo=UTC), before=datetime(2022, 2, 1, tzinfo=UTC)), "in that time"),
+        (Filters(after=LATER, before=datetime(2022, 2, 1, tzinfo=UTC)), "before 2022-02-01; swap the two"),
+        (Filters(glob="*none*"), "matches '*none*'; try another pattern"),
         (Filters(glob="nothing*"), "the path of none of the 3 pictures matches 'nothing*'; try '*nothing*'"),
         (Filters(bbox=NEAR, glob="/b/*"), "none passes all of them"),
         (Filters(bbox=NEAR, after=LATER), "in that time"),

@@ -63,6 +63,8 @@ def _reason(gallery: Gallery, part: Filters, eligible: Mask, rows: str) -> str:
         if not _known(gallery, "footprint", eligible).any():
             return f"none of the {rows} knows its place, so none lies in the area; leave the area out"
         return f"none of the {rows} touches the area; choose a larger one"
+    if part.after is not None and part.before is not None and part.after >= part.before:
+        return f"nothing is taken after {part.after:%F} and yet before {part.before:%F}; swap the two"
     import pyarrow.compute as pc
 
     known = _known(gallery, "acquired", eligible)

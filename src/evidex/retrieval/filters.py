@@ -39,8 +39,6 @@ class Filters:
             time = getattr(self, name)
             if time is not None and time.tzinfo is None:
                 raise InputError(f"{name} {time} has no time zone; give one, e.g. UTC")
-        if self.after is not None and self.before is not None and self.after >= self.before:
-            raise InputError(f"nothing is taken after {self.after:%F} and before {self.before:%F}; swap the two")
 
 
 NO_FILTERS = Filters()
