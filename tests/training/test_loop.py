@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from evidex.config import Config, LossConfig, to_table
 from evidex.errors import DataError, ModelError, TrainingError
 from evidex.training.batches import epoch_batches, step_generator
-from evidex.training.loop import Report, train
+from evidex.training.loop import Report, Watcher, train
 
 pytestmark = pytest.mark.slow
 CPU = torch.device("cpu")
@@ -33,6 +33,20 @@ def _same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
 
 def _elsewhere(config: Config, name: str) -> Config:
     return dataclasses.replace(config, output=str(Path(config.output).parent / name))
+
+
+class _Stopped(Exception):
+    pass
+
+
+def _stop_in(epoch: int) -> Watcher:
+    """Break off in the middle of ``epoch``."""
+
+    def watch(report: Report) -> None:
+        if report.epoch == epoch and not report.epoch_summary:
+            raise _Stopped
+
+    return watch
 
 
 def test_a_run_learns(config: Config) -> None:
@@ -75,15 +89,8 @@ def test_an_interrupted_run_goes_on_bit_identically(config: Config) -> None:
     whole, broken = _elsewhere(config, "whole"), _elsewhere(config, "broken")
     train(whole, device=CPU)
 
-    class Stop(Exception):
-        pass
-
-    def stop_in_second_epoch(report: Report) -> None:
-        if report.epoch == 1 and not report.epoch_summary:
-            raise Stop
-
-    with pytest.raises(Stop):
-        train(broken, device=CPU, watch=stop_in_second_epoch)
+    with pytest.raises(_Stopped):
+        train(broken, device=CPU, watch=_stop_in(1))
     run = train(broken, device=CPU)
     assert [entry["epoch"] for entry in run.history] == [1, 2, 3]
     assert _same(_weights(whole), _weights(broken))
@@ -95,15 +102,8 @@ def test_a_run_that_is_saved_less_often_repeats_what_was_not(config: Config) -> 
     train(whole, device=CPU)
     begun: list[int] = []
 
-    class Stop(Exception):
-        pass
-
-    def stop_in_fourth_epoch(report: Report) -> None:
-        if report.epoch == 3 and not report.epoch_summary:
-            raise Stop
-
-    with pytest.raises(Stop):
-        train(broken, device=CPU, watch=stop_in_fourth_epoch)
+    with pytest.raises(_Stopped):
+        train(broken, device=CPU, watch=_stop_in(3))
     often = dataclasses.replace(broken, train=dataclasses.replace(broken.train, checkpoint_every=1))
     run = train(often, device=CPU, watch=lambda report: begun.append(report.epoch))  # the pace may change
     assert begun[0] == 2
