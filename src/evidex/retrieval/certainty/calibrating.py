@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import PurePath
@@ -80,9 +80,8 @@ def calibrate(
 ) -> Outcome:
     """Store the scores of ``queries`` and, for labelled ones, a threshold that keeps ``promise``.
 
-    Without a ``score``, the one that labelled queries teach is used where they are enough, else the one that the
-    gallery's captions teach, if it tells wrong answers better than similarity does, and vacuity elsewhere. One half of
-    the labelled queries teaches; the scores that are stored and the promise come from the others alone. Answers are
+    Without a ``score``, the one that labelled queries teach is used where they are enough, and vacuity elsewhere. One
+    half of them teaches; the scores that are stored and the promise come from the other queries alone. Answers are
     judged as the retriever will give them: queries above the refinement threshold are refined first.
     """
     if len(queries) < _LEAST_QUERIES:
@@ -153,12 +152,17 @@ def _taught_by_captions(
     So few known queries are all left for judging, by a score that was fixed without them.
     """
     gallery = retriever.gallery
-    teachers = _captions(gallery, rng, besides=asked_for)
-    if len(teachers) < LEAST_KNOWN:
+    captions = [
+        (position, str(record["captions"][int(rng.integers(len(record["captions"])))]))
+        for position, record in enumerate(gallery.records(["kind", "captions"]))
+        if record["kind"] != "text" and record["captions"] and position not in asked_for
+    ]
+    chosen = [captions[i] for i in rng.permutation(len(captions))[:MOST_SELF_QUERIES]]
+    if len(chosen) < LEAST_KNOWN:
         return None
-    vectors = retriever.encode([teacher.query for teacher in teachers], "text")
+    vectors = retriever.encode([text for _, text in chosen], "text")
     first = retriever.scan(vectors, rows, max(top, FIRST))
-    known = known_of(first, vectors, _positions(gallery, teachers), top)
+    known = known_of(first, vectors, {i: {position} for i, (position, _) in enumerate(chosen)}, top)
     if not known.teaches:
         return None
     reckoning = fit_reckoning(known, gallery.vectors, middle, rng, top=top)
@@ -194,11 +198,20 @@ def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | N
     ``score`` names another. What `calibrate` stored goes before what is stored here.
     """
     outcomes = []
-    pictures = [place for place, record in enumerate(gallery.records(["kind"])) if record["kind"] != "text"]
+    pictures: list[int] = []
+    captioned: list[tuple[str, list[str]]] = []
+    for position, record in enumerate(gallery.records(["id", "kind", "captions"])):
+        if record["kind"] != "text":
+            pictures.append(position)
+            if record["captions"]:
+                captioned.append((record["id"], record["captions"]))
     if not pictures:
         return []
-    known, source = _captions(gallery, rng), "captions of the gallery"
-    if len(known) < _LEAST_QUERIES:
+    if len(captioned) >= _LEAST_QUERIES:
+        chosen = rng.permutation(len(captioned))[:MOST_SELF_QUERIES]
+        known = [_one_caption(captioned[i], rng) for i in chosen]
+        source = "captions of the gallery"
+    else:
         known, source = [KnownQuery(text) for text in COMMON_QUESTIONS], "common questions about overhead imagery"
     outcomes.append(
         calibrate(gallery, known, "text", score=score, rng=rng, among="images", source=source, by_itself=True)
@@ -213,18 +226,10 @@ def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | N
     return outcomes
 
 
-def _captions(gallery: Gallery, rng: np.random.Generator, besides: Set[int] = frozenset()) -> list[KnownQuery]:
-    """A caption of each of so many pictures, none of those at the positions ``besides``, as a query for its picture.
-
-    One each: captions of one picture are right or wrong together, and a guarantee counts independent queries.
-    """
-    captioned = [
-        (record["id"], record["captions"])
-        for position, record in enumerate(gallery.records(["id", "kind", "captions"]))
-        if record["kind"] != "text" and record["captions"] and position not in besides
-    ]
-    chosen = [captioned[i] for i in rng.permutation(len(captioned))[:MOST_SELF_QUERIES]]
-    return [KnownQuery(texts[int(rng.integers(len(texts)))], frozenset([row_id])) for row_id, texts in chosen]
+def _one_caption(captioned: tuple[str, list[str]], rng: np.random.Generator) -> KnownQuery:
+    row_id, captions = captioned
+    # Captions of one image are right or wrong together; a guarantee counts independent queries.
+    return KnownQuery(captions[int(rng.integers(len(captions)))], frozenset([row_id]))
 
 
 def _scores_among_others(
