@@ -44,11 +44,11 @@ bench: setup
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
 	for script in degrade scan encode index; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
-# The large recipe of docs/benchmark.md, for a machine with a GPU: runs/large/large-01-s0/model.safetensors.
+# The large recipe of docs/benchmark.md, for a machine with a GPU: runs/large/large-s0/model.safetensors.
 large-model: setup
 	$(BIN)/python scripts/fetch_weights.py resnet50 efficientnet_lite0 efficientnet_lite2 minilm
-	$(BIN)/python scripts/study.py configs/study/members.toml --output runs/large --dataset $(RSICD) --only m-tau m-320 m-lite2 mentors
-	$(BIN)/python scripts/study.py configs/study/second.toml --output runs/large --dataset $(RSICD) --only large-s0 large-s1 large-01
+	$(BIN)/python scripts/study.py configs/study/mentors.toml --output runs/large --dataset $(RSICD)
+	$(BIN)/python scripts/study.py configs/study/large.toml --output runs/large --dataset $(RSICD) --only large-s0
 
 weights: setup
 	$(BIN)/python scripts/fetch_weights.py

@@ -4,8 +4,8 @@ A study is a TOML file: ``base`` (a configuration), ``common`` (overrides of all
 with ``name`` and ``set`` (overrides), and a list of ``[[committee]]`` with ``name``, ``members`` (names of runs) and
 ``views``, put together once the runs are there. Every run goes through the same code as ``evidex train``; each finished
 one adds a line to the results, and one that is there already is not repeated, unless it failed. In overrides and
-member names ``{seed}`` and ``{runs}`` stand for the seed and the folder of the runs. ``measure = "all"`` adds the worth
-of the uncertainty and of test-time augmentation to the recall of the clean and the noisy split.
+member names ``{seed}`` and ``{runs}`` stand for the seed and the folder of the runs. ``measure = "scores"`` adds the
+worth of the uncertainty to the recall of the clean and the noisy split, ``"all"`` that of test-time augmentation too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from evidex.encoders.model import Model
     from evidex.evaluation.features import Encoded
 
-RATIOS = (0.0, 0.05, 0.1, 0.15, 0.2)
+RATIOS = (0.0, 0.1)
+MEASURES = ("recall", "scores", "all")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Job:
     overrides: tuple[str, ...]
     folder: Path
     dataset: str
-    everything: bool
+    measure: str
     deadline: float
     keep: bool
     members: tuple[Path, ...] = ()
@@ -75,6 +76,9 @@ def main() -> int:
     missing = [key for key in ("base", "dataset", "run") if key not in study]
     if missing:
         parser.error(f"'{arguments.study}' is no study: it lacks '{missing[0]}'")
+    for job in _jobs(study, arguments):
+        if job.measure not in MEASURES:
+            parser.error(f"measure = '{job.measure}': give one of {', '.join(MEASURES)}")
     names = {job.name for job in _jobs(study, arguments)} | {job.run for job in _jobs(study, arguments)}
     if unknown := set(arguments.only) - names:
         parser.error(f"--only {min(unknown)}: the study has no such run")
@@ -127,7 +131,7 @@ def _job(run: dict[str, Any], seed: int, study: dict[str, Any], arguments: argpa
         tuple(map(filled, overrides)),
         folder,
         dataset,
-        run.get("measure", study.get("measure")) == "all",
+        run.get("measure", study.get("measure", "recall")),
         time.time() + arguments.until,
         arguments.keep,
         tuple(arguments.output / filled(member) / "model.safetensors" for member in run.get("members", [])),
@@ -156,7 +160,7 @@ def _work(job: Job) -> dict[str, Any] | None:
     try:
         model = _committee(job, line) if job.members else _train(job, line)
         line["train_seconds"] = round(time.monotonic() - begun, 1)
-        line |= _measure(model, job.dataset, everything=job.everything)
+        line |= _measure(model, job.dataset, job.measure)
     except Exception:  # one bad run must not end the study; what was wrong is in its line
         line["error"] = traceback.format_exc()[-2000:]
     _free_memory()
@@ -193,30 +197,37 @@ def _committee(job: Job, line: dict[str, Any]) -> Model:
     return model
 
 
-def _measure(model: Model, dataset_path: str, *, everything: bool) -> dict[str, Any]:
-    """Recall on the clean and the noisy split; with ``everything`` the uncertainty and refinement as well."""
+def _measure(model: Model, dataset_path: str, measure: str) -> dict[str, Any]:
+    """Recall on the clean and the noisy split; with "scores" the uncertainty, with "all" refinement as well."""
     from evidex.evaluation.absent import out_of_domain_queries
     from evidex.evaluation.features import Encoded, encode_texts, match
-    from evidex.evaluation.protocol import evaluate_features
+    from evidex.evaluation.foreign_pictures import foreign_pictures
+    from evidex.evaluation.protocol import FOREIGN_PICTURES, FOREIGN_SEED, evaluate_features
     from evidex.evaluation.recall import recall
 
     found: dict[str, Any] = {}
-    foreign = encode_texts(model, out_of_domain_queries())
+    foreign_texts = encode_texts(model, out_of_domain_queries())
+    pictures = foreign_pictures(FOREIGN_PICTURES, np.random.default_rng(FOREIGN_SEED))
+    foreign_images = model.encode_images(pictures)
     dataset, noisy = _splits(dataset_path)
     for name, split in (("clean", dataset), ("noisy", noisy)):
         images = model.encode_pixels(_pixels(dataset_path, name, model), batch_size=256)
         encoded = Encoded(images, encode_texts(model, split.captions, batch_size=256), dataset.image_of_caption)
-        if not everything:
+        if measure == "recall":
             found[name] = recall(match(images, encoded.texts).similarity, dataset.image_of_caption).to_json()
             continue
         labels = [record.label for record in dataset.records]
-        extra = (
-            {"labels": labels if all(labels) else None, "foreign_texts": foreign}
+        extra: dict[str, Any] = (
+            {
+                "labels": labels if all(labels) else None,
+                "foreign_texts": foreign_texts,
+                "foreign_images": foreign_images,
+            }
             if name == "clean"
             else {"degraded_mask": noisy.noisy, "degraded_captions": noisy.changed_captions}
         )
         found[name] = evaluate_features(images, encoded.texts, dataset.image_of_caption, model.temperature, **extra)
-        found[name] = found[name].to_json() | _refined(model, split, encoded)
+        found[name] = found[name].to_json() | (_refined(model, split, encoded) if measure == "all" else {})
     return found
 
 

@@ -42,6 +42,8 @@ def test_the_paper_is_configured_as_published() -> None:
         ("[loss]\ntemperature = 0.0", r"loss\.temperature = 0\.0; give a number above 0"),
         ("[loss]\ntemperature = nan", "give a number above 0"),
         ("[train]\nbatch_size = 1", "two pairs at least"),
+        ("[train]\nwhiten = 1.5", "from 0 to 1"),
+        ('[encoder]\nkind = "clip"\n[train]\nwhiten = 0.1', "set 0 for clip"),
         ("[train]\nevaluate_every = 0", "give a number above 0"),
         ("seed = -1", "seed = -1; give 0 or more"),
         ("[data]\ndegrade = 1.5", "from 0 to 1"),

@@ -99,6 +99,7 @@ class TrainConfig:
     warmup_steps: int = 0
     gradient_clip: float = 0.0  # largest gradient norm; 0 = none
     ema_decay: float = 0.0  # 0 = none; else the averaged weights are evaluated and kept
+    whiten: float = 0.0  # 0 = none; else what is evaluated and kept has its heads centred and flattened by this power
     bf16: bool = False
     evaluate_every: int = 1  # epochs between evaluations on val
     checkpoint_every: int = 1  # epochs between checkpoints; a run that is killed repeats this many at most
@@ -168,6 +169,7 @@ def check_ranges(config: Config, where: str) -> None:
         "loss.softness": config.loss.softness,
         "encoder.dropout": config.encoder.dropout,
         "train.ema_decay": config.train.ema_decay,
+        "train.whiten": config.train.whiten,
     }
     for key, value in positive.items():
         if not (value > 0 and math.isfinite(value)):
@@ -180,6 +182,8 @@ def check_ranges(config: Config, where: str) -> None:
             raise ConfigError(f"{where}: {key} = {value}; give a number from 0 to 1")
     if config.train.batch_size < 2:
         raise ConfigError(f"{where}: train.batch_size = {config.train.batch_size}; a batch needs two pairs at least")
+    if config.train.whiten and config.encoder.kind == "clip":
+        raise ConfigError(f"{where}: train.whiten = {config.train.whiten} changes the heads of towers; set 0 for clip")
 
 
 def to_table(config: Any) -> dict[str, Any]:

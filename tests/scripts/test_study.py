@@ -36,7 +36,7 @@ name = "plain"
 [[run]]
 name = "varied"
 seeds = [0]
-set = ["data.erase=0.5", "data.mask_words=0.2", "data.smallest_crop=0.5"]
+set = ["data.erase=0.5", "data.mask_words=0.2", "data.smallest_crop=0.5", "train.whiten=0.1"]
 [[run]]
 name = "broken"
 seeds = [0]
@@ -105,7 +105,7 @@ def test_runs_then_committees_then_a_second_generation(tmp_path: Path) -> None:
     both = first["both-s0"]
     assert both["members"] == ["plain-s0", "varied-s0"]
     assert both["clean"]["rs_tta"]["0.0"] == pytest.approx(both["clean"]["recall"]["rsum"], abs=0.01)
-    assert set(both["noisy"]["generic_tta"]) == {"0.0", "0.05", "0.1", "0.15", "0.2"}
+    assert set(both["noisy"]["generic_tta"]) == {"0.0", "0.1"}
 
     again = _study(tmp_path, FIRST, "train.batch_size=16", *only)
     assert "error" not in again["broken-s0"]  # what failed is tried again, what is there is not repeated

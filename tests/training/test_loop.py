@@ -15,7 +15,10 @@ import torch
 from safetensors.torch import load_file
 
 from evidex.config import Config, LossConfig, to_table
+from evidex.data.datasets import load_dataset
+from evidex.encoders.towers import TowerEncoder
 from evidex.errors import DataError, ModelError, TrainingError
+from evidex.evaluation.protocol import evaluate
 from evidex.training.batches import epoch_batches, step_generator
 from evidex.training.loop import Report, Watcher, train
 
@@ -181,3 +184,18 @@ def test_steps_have_generators_of_their_own() -> None:
         tuple(torch.rand(3, generator=step_generator(seed, step)).tolist()) for seed in (0, 1) for step in range(50)
     }
     assert len(draws) == 100
+
+
+def test_what_is_kept_is_whitened_and_what_is_trained_is_not(config: Config) -> None:
+    plain, flat = _elsewhere(config, "plain"), _elsewhere(config, "flat")
+    flat = dataclasses.replace(flat, train=dataclasses.replace(flat.train, whiten=0.1))
+    train(plain, device=CPU)
+    run = train(flat, device=CPU)
+    assert _same(_weights(plain), _weights(flat))
+    pictures, encoder = load_dataset(Path(config.data.path), "train"), run.model.encoder
+    assert isinstance(encoder, TowerEncoder)
+    prepared = [torch.from_numpy(encoder.prepare_image(pictures.open_image(i))) for i in range(len(pictures))]
+    images = encoder.image_projection(torch.stack(prepared))
+    assert images.mean(0).norm() < 1e-3 * images.norm(dim=1).mean(), "the mean training picture must be the origin"
+    measured = evaluate(run.model, load_dataset(Path(config.data.path), "val"), absent=False)
+    assert measured.recall.rsum == pytest.approx(max(epoch["val_rsum"] for epoch in run.history), abs=0.5)

@@ -56,12 +56,22 @@ class TowerEncoder(DualEncoder):
         return self.tokenizer(texts)
 
     def image_features(self, pixels: torch.Tensor) -> torch.Tensor:
-        pooled = self.image_tower(self.image_tower.normalise(pixels))
-        return normalize(self.image_head(self.dropout(pooled)).float(), dim=-1)
+        return normalize(self.image_projection(pixels), dim=-1)
 
     def text_features(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        return normalize(self.text_projection(tokens), dim=-1)
+
+    def image_projection(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Return what the image head makes of the pictures, before it is brought to unit length."""
+        pooled = self.image_tower(self.image_tower.normalise(pixels))
+        projected: torch.Tensor = self.image_head(self.dropout(pooled)).float()
+        return projected
+
+    def text_projection(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        """Return what the text head makes of the sentences, before it is brought to unit length."""
         pooled = self.text_tower(tokens["input_ids"], tokens["attention_mask"])
-        return normalize(self.text_head(self.dropout(pooled)).float(), dim=-1)
+        projected: torch.Tensor = self.text_head(self.dropout(pooled)).float()
+        return projected
 
     def train(self, mode: bool = True) -> TowerEncoder:
         super().train(mode)

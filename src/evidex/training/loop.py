@@ -18,6 +18,7 @@ from evidex.data.pixels import prepared_pixels
 from evidex.encoders.model import Model
 from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.towers import TowerEncoder, from_pretrained_towers, new_compact
+from evidex.encoders.whitening import whitened
 from evidex.errors import ConfigError, TrainingError
 from evidex.evaluation.features import match
 from evidex.evaluation.recall import Recall, recall
@@ -45,6 +46,7 @@ class Report:
 
 
 Watcher = Callable[[Report], None]
+_WHITENING_IMAGES, _WHITENING_TEXTS = 2048, 4096  # of the training split; far more than a feature has dimensions
 _RESIDENT_BYTES = 16 * 2**30  # pictures up to this size live on the accelerator
 
 
@@ -113,10 +115,11 @@ def train(
         last = epoch + 1 == config.train.epochs
         best_rsum = progressed.best_rsum
         if last or (epoch + 1) % config.train.evaluate_every == 0:
-            scores = _validate(kept, val_split)
+            finished = _finished(kept, config, train_split)
+            scores = _validate(finished, val_split)
             summary |= {"val_rsum": scores.rsum, "val_i2t": scores.i2t, "val_t2i": scores.t2i}
             if world.main and scores.rsum > best_rsum:
-                _save_best(output, kept, config, epoch, scores)
+                _save_best(output, finished, config, epoch, scores)
             best_rsum = max(best_rsum, scores.rsum)
         progressed = Progressed(epoch + 1, [*progressed.history, summary], best_rsum)
         if world.main:
@@ -309,6 +312,21 @@ def _rows(pixels: np.ndarray | torch.Tensor, rows: np.ndarray) -> torch.Tensor:
     if isinstance(pixels, torch.Tensor):
         return pixels[torch.from_numpy(rows).to(pixels.device)]
     return torch.from_numpy(pixels[rows])
+
+
+def _finished(encoder: DualEncoder, config: Config, split: _Split) -> DualEncoder:
+    """Return what is kept of ``encoder``: itself, or a copy with whitened heads, as the configuration says."""
+    if not config.train.whiten or not isinstance(encoder, TowerEncoder):
+        return encoder
+    encoder.eval()
+    pixels = _rows(split.pixels, _spread(len(split.pixels), _WHITENING_IMAGES))
+    rows = torch.from_numpy(_spread(len(split.lengths), _WHITENING_TEXTS)).to(encoder.device)
+    return whitened(encoder, pixels, {name: ids[rows] for name, ids in split.tokens.items()}, config.train.whiten)
+
+
+def _spread(count: int, wanted: int) -> np.ndarray:
+    """Return up to ``wanted`` places, evenly spread over ``count``."""
+    return np.unique(np.linspace(0, count - 1, min(wanted, count)).astype(np.int64))
 
 
 def _validate(encoder: DualEncoder, split: _Split) -> Recall:
