@@ -36,12 +36,12 @@ def _judged(serve: ModuleType, anonymous: np.ndarray, objects: np.ndarray) -> bo
 def test_noise_is_flat_and_leaks_are_not(serve: ModuleType) -> None:
     rng = np.random.default_rng(0)
     saw = 1e6 + 9000 * (REQUESTS / 1300 % 1)  # garbage that waits for the next collection
-    noise = 300 + rng.normal(0, 0.7, len(REQUESTS))
+    noise = 300 + rng.normal(0, 0.2, len(REQUESTS))
     assert _judged(serve, noise, saw)
     assert _judged(serve, noise - REQUESTS * 1e-4, saw)
     assert not _judged(serve, noise, saw + REQUESTS)  # one object a request
-    assert not _judged(serve, noise + REQUESTS * 1000 / 2**20, saw)  # a kilobyte a request
-    assert not _judged(serve, noise + 12 * (REQUESTS > 10_000), saw)  # one step up that stays
+    assert not _judged(serve, noise + REQUESTS * 50 / 2**20, saw)  # fifty bytes a request
+    assert not _judged(serve, noise + 2 * (REQUESTS > 10_000), saw)  # one step up that stays
 
 
 def test_the_line_is_that_of_scipy(serve: ModuleType) -> None:

@@ -51,6 +51,24 @@ print(taken, libc.mallinfo2().field3 - before)
 """
 
 
+# How many threads the table's reader has after a burst of reads, and what was asked of it.
+READERS = """
+import os, sys
+from evidex.server.memory import few_readers
+if sys.argv[1] == "few":
+    few_readers()
+import lance, numpy, pyarrow
+table = pyarrow.table({f"c{n}": [str(i) * 5 for i in range(10000)] for n in range(12)})
+for part in range(8):
+    dataset = lance.write_dataset(table, sys.argv[2], mode="append" if part else "create")
+rng = numpy.random.default_rng(0)
+for _ in range(30):
+    dataset.take(rng.choice(80000, 640).tolist())
+names = [open(f"/proc/self/task/{task}/comm").read() for task in os.listdir("/proc/self/task")]
+print(sum(name.startswith("lance") for name in names), os.environ.get("LANCE_IO_THREADS"))
+"""
+
+
 def _heaps(how: str, report: Path, **environment: str) -> tuple[str, int]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_TUNABLES"))}
     done = subprocess.run(
@@ -68,6 +86,25 @@ def test_threads_share_one_heap_and_large_blocks_go_back(tmp_path: Path) -> None
     told, heaps = _heaps("one", tmp_path / "c", MALLOC_ARENA_MAX="3")
     assert told == "False 0"
     assert 1 < heaps <= 3
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+def test_the_tables_reader_has_few_threads(tmp_path: Path) -> None:
+    def readers(how: str, **environment: str) -> tuple[int, str]:
+        kept = {name: value for name, value in os.environ.items() if name != "LANCE_IO_THREADS"}
+        folder = tmp_path / f"{how}{len(environment)}"
+        done = subprocess.run(
+            [sys.executable, "-c", READERS, how, str(folder)],
+            capture_output=True, text=True, check=True, timeout=60, env=kept | environment,
+        )  # fmt: skip
+        threads, asked = done.stdout.split()
+        return int(threads), asked
+
+    few, asked = readers("few")
+    many, _ = readers("many")
+    assert asked == str(max(len(os.sched_getaffinity(0)), 2))
+    assert few < many
+    assert readers("few", LANCE_IO_THREADS="3")[1] == "3"
 
 
 @pytest.mark.parametrize(("model", "body"), [(SearchRequest, b'{"text": "%s"}'), (BatchRequest, b'{"texts": ["%s"]}')])

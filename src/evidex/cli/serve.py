@@ -32,9 +32,10 @@ def command(
     refresh: Annotated[float, typer.Option(min=0.1, help="Seconds between looks for new rows.")] = 2.0,
 ) -> None:
     """Serve a gallery: an HTTP interface and a page to search with. Ctrl-C ends it."""
-    from evidex.server.memory import steady_heap
+    from evidex.server.memory import few_readers, steady_heap
 
     steady_heap()
+    few_readers()
     from evidex.retrieval.precision import checked_precision
     from evidex.server.running import serve
     from evidex.server.settings import Settings
