@@ -4,7 +4,8 @@
 
 The vocabulary is cut to what fits: every piece that the training captions and the lexicon use, then the most
 common of the rest (WordPiece vocabularies are ordered by frequency). Weights are stored in half precision.
-The model's card holds what was measured on val after the cut.
+The model's card holds what was measured on val after the cut; beside the weights stands what the captions span, so
+that the model can tell texts it was never taught about.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import torch
 
 from evidex.data.datasets import load_dataset
 from evidex.degrade import Lexicon
+from evidex.degrade.generic_tta import FUNCTION_WORDS
+from evidex.encoders.acquaintance import fit_acquaintance, words_of
 from evidex.encoders.model import SHIPPED, Model, load_model
 from evidex.encoders.towers import TowerEncoder
 from evidex.evaluation.protocol import evaluate
@@ -34,7 +37,8 @@ def main() -> int:
 
     model = load_model(arguments.model, device="cpu")
     phrases = [" ".join((entry.phrase, *entry.alternatives)) for entry in Lexicon.load().entries]
-    used = load_dataset(arguments.dataset, "train").captions + phrases
+    taught = load_dataset(arguments.dataset, "train").captions
+    used = taught + phrases
     smaller = with_smaller_vocabulary(model, used)
     smaller.save(arguments.target, half=True)
     final = load_model(arguments.target, device="cpu")
@@ -48,6 +52,9 @@ def main() -> int:
         "data": "RSICD train (8,734 images); no licence is stated by its authors, research use",
         "start": "EfficientNet-Lite0 (Apache-2.0) and MiniLM-L6 (Apache-2.0)",
     }
+    others = sorted(set(val.captions) - set(taught))
+    words = words_of([*used, *FUNCTION_WORDS])
+    final.acquaintance = fit_acquaintance(words, final.encode_texts(sorted(set(taught))), final.encode_texts(others))
     final.save(arguments.target, half=True)
     print(f"{arguments.target}: {arguments.target.stat().st_size / 1e6:.1f} MB")
     print(f"clean RSUM {clean.recall.rsum:.2f}, noisy RSUM {noisy.recall.rsum:.2f}")

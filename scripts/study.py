@@ -88,6 +88,7 @@ def main() -> int:
     finished = [line for line in lines if "error" not in line]
     write_atomic(results, "".join(json.dumps(line) + "\n" for line in finished).encode())  # what failed is tried again
     done = {line["name"] for line in finished}
+    _check_same(_jobs(study, arguments), finished, results, parser)
     failed = 0
     with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as pool:
         for kind in ("run", "committee"):
@@ -98,6 +99,16 @@ def main() -> int:
     if failed:
         print(f"{failed} of the study failed; {results} says why", file=sys.stderr)
     return 1 if failed else 0
+
+
+def _check_same(
+    jobs: list[Job], finished: list[dict[str, Any]], results: Path, parser: argparse.ArgumentParser
+) -> None:
+    """Refuse results of runs that have the names of these and were others: they would be taken for these."""
+    for job in jobs:
+        for line in finished:
+            if line["name"] == job.name and (line.get("base"), line["set"]) != (job.base, list(job.overrides)):
+                parser.error(f"'{results}' has a '{job.name}' of other settings; give another --output and --results")
 
 
 def _jobs(study: dict[str, Any], arguments: argparse.Namespace, *kinds: str) -> list[Job]:
@@ -156,7 +167,7 @@ def _work(job: Job) -> dict[str, Any] | None:
     if time.time() > job.deadline:
         return None
     begun = time.monotonic()
-    line: dict[str, Any] = {"name": job.name, "set": list(job.overrides)}
+    line: dict[str, Any] = {"name": job.name, "base": job.base, "set": list(job.overrides)}
     try:
         model = _committee(job, line) if job.members else _train(job, line)
         line["train_seconds"] = round(time.monotonic() - begun, 1)
@@ -206,9 +217,6 @@ def _measure(model: Model, dataset_path: str, measure: str) -> dict[str, Any]:
     from evidex.evaluation.recall import recall
 
     found: dict[str, Any] = {}
-    foreign_texts = encode_texts(model, out_of_domain_queries())
-    pictures = foreign_pictures(FOREIGN_PICTURES, np.random.default_rng(FOREIGN_SEED))
-    foreign_images = model.encode_images(pictures)
     dataset, noisy = _splits(dataset_path)
     for name, split in (("clean", dataset), ("noisy", noisy)):
         images = model.encode_pixels(_pixels(dataset_path, name, model), batch_size=256)
@@ -220,8 +228,10 @@ def _measure(model: Model, dataset_path: str, measure: str) -> dict[str, Any]:
         extra: dict[str, Any] = (
             {
                 "labels": labels if all(labels) else None,
-                "foreign_texts": foreign_texts,
-                "foreign_images": foreign_images,
+                "foreign_texts": encode_texts(model, out_of_domain_queries()),
+                "foreign_images": model.encode_images(
+                    foreign_pictures(FOREIGN_PICTURES, np.random.default_rng(FOREIGN_SEED))
+                ),
             }
             if name == "clean"
             else {"degraded_mask": noisy.noisy, "degraded_captions": noisy.changed_captions}

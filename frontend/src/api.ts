@@ -41,6 +41,7 @@ export interface Answer {
   percentile: number | null;
   chance: number | null;
   chance_top: number | null;
+  new_words: string[];
   promise: string | null;
   searched: number;
   refinement: Refinement | null;

@@ -160,3 +160,11 @@ def test_texts_are_kept_once(gallery: Gallery) -> None:
     assert gallery.add_texts([*WORDS, "a new one"]) == 1
     assert sorted(row.caption or "" for row in gallery.rows(range(len(gallery)))) == sorted([*WORDS, "a new one"])
     assert np.array_equal(gallery.vectors[:4], tiny_model().encode_texts(list(WORDS)))
+
+
+def test_a_folder_of_pictures_is_no_gallery_but_can_be_put_into_one(tmp_path: Path) -> None:
+    (tmp_path / "scene.png").write_bytes(b"")
+    with pytest.raises(GalleryError, match=f"evidex index {tmp_path} --gallery NEW_FOLDER"):
+        Gallery.open(tmp_path)
+    with pytest.raises(GalleryError, match="make one with"):
+        Gallery.open(tmp_path / "nothing")

@@ -344,3 +344,11 @@ def test_contact_sheets_show_hits_even_of_files_that_are_gone(tmp_path: Path) ->
     assert "<b>a river</b>" not in page
     with pytest.raises(InputError, match="neither"):
         write_contact_sheet(made, answer, tmp_path / "sheet.pdf")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"), [({"text": 5}, "is 5; give a string"), ({"image": 3}, "is 3; give a path")]
+)
+def test_what_is_no_query_is_told(gallery: Gallery, asked: dict[str, int], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Retriever(gallery).search(**asked)  # type: ignore[arg-type]

@@ -94,6 +94,7 @@ def _content(outcome: Outcome) -> dict[str, Any]:
         "count": len(calibration.scores) + outcome.taught,
         "taught": outcome.taught,
         "labelled": outcome.labelled,
+        "strange": outcome.strange,
         "score": calibration.score,
         "gallery_size": calibration.gallery_size,
         "worth": None if outcome.worth is None else {**asdict(outcome.worth), "sentence": outcome.worth.describe()},
@@ -110,6 +111,8 @@ def _tell(outcome: Outcome) -> None:
     if calibration.reckoning is not None:
         teachers = f"{outcome.taught} of them" if outcome.taught else "captions of the gallery"
         typer.echo(f"learnt from {teachers}" + (f": {outcome.worth.describe()}" if outcome.worth else ""))
+    if outcome.strange:
+        typer.echo(f"{outcome.strange} more were left out: the model was never taught what they are about")
     if outcome.guarantee is not None:
         typer.echo(f"guarantee, for questions like these: {outcome.guarantee.describe()}")
     elif not outcome.labelled:

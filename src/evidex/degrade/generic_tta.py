@@ -20,7 +20,7 @@ REPLACED_SHARE: Final = 0.1  # of the words, at least one: EDA's alpha
 
 _LUMA: Final = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_FUNCTION_WORDS: Final = frozenset(
+FUNCTION_WORDS: Final = frozenset(
     words(
         """
     a about above across after against all along also although am among an and another any are around as at be
@@ -54,7 +54,7 @@ def augment_text_generic(text: str, rng: np.random.Generator, thesaurus: Thesaur
     Function words stay, and words without a synonym are passed over.
     """
     found = list(_WORD.finditer(text))
-    candidates = sorted({match.group().lower() for match in found} - _FUNCTION_WORDS)
+    candidates = sorted({match.group().lower() for match in found} - FUNCTION_WORDS)
     wanted = max(1, int(REPLACED_SHARE * len(found)))
     chosen: dict[str, str] = {}
     for index in np.argsort(rng.random(len(candidates)), kind="stable"):

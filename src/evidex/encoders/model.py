@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from evidex.data.images import decode_image, to_rgb
+from evidex.encoders.acquaintance import Acquaintance
 from evidex.encoders.protocol import DualEncoder
 from evidex.errors import ModelError
 from evidex.files import write_atomic
@@ -25,16 +26,25 @@ if TYPE_CHECKING:
     from evidex.encoders.inference import InferenceTowers
 
 FORMAT = 1
+_ACQUAINTANCE = "acquaintance/"  # before the names of tensors that are no weights
 SHIPPED = Path(__file__).parent.parent / "models" / "compact.safetensors"
 
 
 class Model:
     """Images and texts in, unit rows out; what retrieval and evaluation need to know besides."""
 
-    def __init__(self, encoder: DualEncoder, temperature: float, *, card: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        encoder: DualEncoder,
+        temperature: float,
+        *,
+        card: dict[str, Any] | None = None,
+        acquaintance: Acquaintance | None = None,
+    ) -> None:
         self.encoder = encoder.eval()
         self.temperature = temperature
         self.card = card or {}  # how the model came about and what it scored
+        self.acquaintance = acquaintance  # which texts it can know about, where that was measured
         self._fingerprint: str | None = None
         self._inference: InferenceTowers | None = None
 
@@ -125,6 +135,8 @@ class Model:
         weights = {name: value.contiguous().cpu() for name, value in stored.encoder.state_dict().items()}
         if half:
             weights = {name: value.half() if value.is_floating_point() else value for name, value in weights.items()}
+        if self.acquaintance is not None:
+            weights |= _acquaintance_tensors(self.acquaintance)
         write_atomic(path, save(weights, {"evidex": json.dumps(description, allow_nan=False)}))
 
 
@@ -206,6 +218,7 @@ def _read(path: Path) -> Model:
             description = _checked(json.loads(metadata), path)
             encoder = build_encoder(description["spec"])
             weights = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+            acquaintance = _take_acquaintance(weights, encoder.dim)
     except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(f"'{path}' is no readable model ({error}); fetch or train it again") from None
     state = encoder.state_dict()
@@ -213,10 +226,31 @@ def _read(path: Path) -> Model:
     if wrong:
         raise ModelError(f"'{path}': weights do not fit the architecture (first difference: '{wrong[0]}')")
     encoder.load_state_dict({name: value.to(state[name].dtype) for name, value in weights.items()})
-    model = Model(encoder, description["temperature"], card=description.get("card"))
+    model = Model(encoder, description["temperature"], card=description.get("card"), acquaintance=acquaintance)
     if model.fingerprint != description["fingerprint"]:
         raise ModelError(f"'{path}': the weights are not those that were saved; fetch or train it again")
     return model
+
+
+def _acquaintance_tensors(known: Acquaintance) -> dict[str, torch.Tensor]:
+    words = np.frombuffer("\n".join(sorted(known.words)).encode(), np.uint8)
+    parts: dict[str, np.ndarray] = {
+        "words": words, "mean": known.mean, "directions": known.directions, "lengths": known.lengths,
+    }  # fmt: skip
+    return {f"{_ACQUAINTANCE}{name}": torch.from_numpy(value.copy()) for name, value in parts.items()}
+
+
+def _take_acquaintance(weights: dict[str, torch.Tensor], dim: int) -> Acquaintance | None:
+    """Take what is no weight out of ``weights``; ValueError, KeyError or TypeError if it is not whole."""
+    parts = {name: weights.pop(name).numpy() for name in list(weights) if name.startswith(_ACQUAINTANCE)}
+    if not parts:
+        return None
+    words, mean, directions, lengths = (
+        parts[f"{_ACQUAINTANCE}{name}"] for name in ("words", "mean", "directions", "lengths")
+    )
+    if len(mean) != dim:
+        raise ValueError(f"the acquaintance is of {len(mean)} dimensions, not {dim}")
+    return Acquaintance(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths)
 
 
 def _checked(description: Any, path: Path) -> dict[str, Any]:

@@ -131,6 +131,8 @@ class Answer:
     """That a right row is among the first ``chance_top``, learnt from queries with known answers; None where none were
     given, where far more or fewer rows were searched than then, and for a query that was asked again."""
     chance_top: int | None = None
+    new_words: tuple[str, ...] = ()
+    """Words that make the question strange: the model was never taught them, nor anything like the question."""
     emptiness: str | None = None
     """Why no row was searched, where somebody looked (`evidex.retrieval.emptiness`)."""
 
@@ -163,6 +165,7 @@ class Answer:
             "percentile": self.percentile,
             "chance": self.chance,
             "chance_top": self.chance_top,
+            "new_words": list(self.new_words),
             "calibrated": self.is_calibrated,
             "promise": self.promise,
             "searched": self.searched,

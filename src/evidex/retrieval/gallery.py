@@ -302,7 +302,11 @@ def _read_info(folder: Path) -> GalleryInfo:
             raise GalleryError(f"'{folder}' has gallery format {version}, newer than {FORMAT}; update evidex")
         return GalleryInfo(**content)
     except (FileNotFoundError, NotADirectoryError):
-        raise GalleryError(f"'{folder}' is no gallery; make one with 'evidex index PATH --gallery {folder}'") from None
+        if folder.is_dir() and any(folder.iterdir()):
+            remedy = f"if these are pictures, put them into one: 'evidex index {folder} --gallery NEW_FOLDER'"
+        else:
+            remedy = f"make one with 'evidex index PATH --gallery {folder}'"
+        raise GalleryError(f"'{folder}' is no gallery; {remedy}") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise GalleryError(f"'{folder}' is damaged: {_INFO} cannot be read ({error}); index into a new one") from None
 

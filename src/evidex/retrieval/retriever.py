@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.data.discover import printable
+from evidex.encoders.acquaintance import STRANGE
 from evidex.errors import InputError
 from evidex.retrieval.answers import Answer, Hit, Refinement, Timings, Verdict
 from evidex.retrieval.certainty.calibration_store import Policy, load_policy
@@ -48,13 +49,14 @@ class Found:
     scan_ms: float
     refine_ms: float
     chances: NDArray[np.float64] | None = None
-    """That a right row is among the first ``chance_top`` of the first ranking."""
+    """(queries,) that a right row is among the first ``chance_top`` of the first ranking; None where not learnt."""
     chance_top: int | None = None
-    """(queries,) probability that the first answer holds a relevant row; None where it was not learnt."""
+    new_words: Sequence[tuple[str, ...]] = ()
+    """(queries,) words that make a text strange to the model; none for a text that is not."""
 
 
 class Retriever:
-    """Searches one gallery. Without a calibration every query is answered and none refined."""
+    """Searches one gallery. Without a calibration none is refined, and none refused but texts strange to the model."""
 
     def __init__(
         self,
@@ -123,8 +125,7 @@ class Retriever:
         if not len(queries):
             return []
         for query in queries:
-            if direction == "text" and not (isinstance(query, str) and query.strip()):
-                raise InputError("the query is empty; say in words what to look for")
+            _check_query(query, direction)
         with self._lock:
             try:
                 return self._search(queries, direction, top, filters, among)
@@ -173,13 +174,15 @@ class Retriever:
         first = replace(seen, ids=seen.ids[:, :top], scores=seen.scores[:, :top])
         scanned = time.perf_counter()
         none = np.zeros(len(queries), np.bool_)
+        new_words = self.new_words(queries, vectors, direction)
+        strange = np.array([bool(words) for words in new_words]) if self._ratios[1] > 0 else none
         final = list(first)
-        refined, abstained, percentiles, chances = none, none if first.count else ~none, None, None
+        refined, abstained, percentiles, chances = none, strange if first.count else ~none, None, None
         if policy is not None and first.count:
             scores = policy.score(seen, vectors, self.gallery.vectors)
             percentiles = policy.calibration.percentile(scores)
             chances = policy.chances(scores, searched=first.count)
-            refined, abstained = policy.refine.defers(scores), policy.abstain.defers(scores)
+            refined, abstained = policy.refine.defers(scores) & ~strange, policy.abstain.defers(scores) | strange
             again = np.flatnonzero(refined).tolist()
             if again:
                 second = self.scan(self.refine([queries[i] for i in again], direction), rows, top)
@@ -188,7 +191,19 @@ class Retriever:
         end = time.perf_counter()
         encode_ms, scan_ms, refine_ms = (1e3 * span for span in (encoded - start, scanned - encoded, end - scanned))
         chance_top = None if policy is None else policy.chance_top
-        return Found(first, final, refined, abstained, percentiles, encode_ms, scan_ms, refine_ms, chances, chance_top)
+        return Found(
+            first, final, refined, abstained, percentiles, encode_ms, scan_ms, refine_ms, chances, chance_top, new_words
+        )
+
+    def new_words(
+        self, queries: Sequence[Query], vectors: NDArray[np.float32], direction: Direction
+    ) -> list[tuple[str, ...]]:
+        """The words that make each query strange to the model (`evidex.encoders.acquaintance`), mostly none."""
+        known = self.gallery.model.acquaintance
+        if known is None or direction == "image":
+            return [()] * len(queries)
+        outside = ~(known.strangeness(vectors) <= STRANGE)
+        return [known.new_words(str(query)) if far else () for query, far in zip(queries, outside, strict=True)]
 
     def encode(self, queries: Sequence[Query], direction: Direction) -> NDArray[np.float32]:
         """Unit rows of texts or images, from the gallery's model."""
@@ -240,8 +255,9 @@ class Retriever:
                     percentile=None if found.percentiles is None else float(found.percentiles[i]),
                     chance=None if found.chances is None or refined else float(found.chances[i]),
                     chance_top=None if found.chances is None or refined else found.chance_top,
+                    new_words=found.new_words[i],
                     searched=final.count,
-                    promise=promise,
+                    promise=None if abstained or found.new_words[i] else promise,
                     refinement=self._change(found.first[i], final, rows) if refined else None,
                     timings=Timings(
                         encode=found.encode_ms / len(queries),
@@ -262,6 +278,17 @@ class Retriever:
             reordered=before != after,
             uncertainty_before=first.uncertainty,
         )
+
+
+def _check_query(query: object, direction: Direction) -> None:
+    """Refuse what is no text or picture."""
+    if direction == "text":
+        if not isinstance(query, str):
+            raise InputError(f"the text to search for is {query!r:.60}; give a string")
+        if not query.strip():
+            raise InputError("the query is empty; say in words what to look for")
+    elif not (isinstance(query, str | Path) or hasattr(query, "convert")):
+        raise InputError(f"the image to search for is {query!r:.60}; give a path or a Pillow image")
 
 
 def _shown(query: Query) -> str:

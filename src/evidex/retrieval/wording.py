@@ -10,6 +10,8 @@ def headline(answer: Answer) -> str:
     """The verdict in a few words."""
     if answer.searched == 0:
         return "There was nothing to search"
+    if _is_strange(answer):
+        return "The model does not know this"
     if answer.percentile is None:
         return "The nearest things in the archive"
     if answer.verdict == "abstained":
@@ -23,6 +25,12 @@ def explanation(answer: Answer) -> str:
     """The verdict in a sentence."""
     if answer.searched == 0:
         return f"Nothing was searched: {answer.emptiness or 'the gallery is empty or no row passes the filters'}."
+    if _is_strange(answer):
+        words = " and ".join(f"'{word}'" for word in answer.new_words[:3])
+        return (
+            f"The model was never taught {words}, nor anything like this question. "
+            "Try other words; the hits below are the nearest things in the archive, not an answer."
+        )
     if answer.percentile is None:
         return (
             "Answered, but how far to trust it is not known: this gallery is not calibrated for such queries; "
@@ -56,6 +64,11 @@ def _chance(answer: Answer) -> str:
         f" Of known questions like it, about {answer.chance:.0%} had the very one asked for among the first "
         f"{answer.chance_top}; others may fit as well."
     )
+
+
+def _is_strange(answer: Answer) -> bool:
+    """Whether it was refused for what is asked, whatever the archive holds."""
+    return answer.verdict == "abstained" and bool(answer.new_words)
 
 
 def _was_sure(answer: Answer) -> bool:

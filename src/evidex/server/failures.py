@@ -38,6 +38,13 @@ def validation_line(error: ValidationError | RequestValidationError) -> str:
         return f"the body is no JSON ({first.get('ctx', {}).get('error', message)})"
     if first["type"] == "extra_forbidden":
         return f"'{place}' is unknown; see /openapi.json for what can be sent"
+    message = message.removeprefix("Value error, ").replace("Input should be", "it should be")
+    message = message[:1].lower() + message[1:]
+    if first["type"] == "missing":
+        return f"'{place}' is missing; see /openapi.json for what can be sent"
+    value = first.get("input")
+    if place and isinstance(value, str | int | float):
+        return f"{place} is {str(value)[:60]!r}; {message}"
     return f"{place}: {message}" if place else message
 
 

@@ -36,10 +36,10 @@ def steady_heap() -> bool:
 
 
 def few_readers() -> None:
-    """Let the table's reader have a thread a processor. To be called before it is imported.
+    """Let the table's reader have two threads. To be called before it is imported.
 
-    Left alone it takes up to some forty under load, each with a stack and small pieces of memory of its own, and no
-    query is answered faster for it. A number in the environment (``LANCE_IO_THREADS``) is left to decide.
+    Left alone it has some forty under load, and with one a processor still more on large machines, each with a stack
+    and small pieces of memory of its own; no query is answered faster for it. A number in the environment
+    (``LANCE_IO_THREADS``) is left to decide.
     """
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    os.environ.setdefault("LANCE_IO_THREADS", str(max(processors, 2)))
+    os.environ.setdefault("LANCE_IO_THREADS", "2")

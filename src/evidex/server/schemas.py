@@ -39,6 +39,7 @@ _ANSWER: dict[str, Any] = {
     "percentile": 0.12,
     "chance": 0.71,
     "chance_top": 10,
+    "new_words": [],
     "calibrated": True,
     "promise": None,
     "searched": 1200,
@@ -179,6 +180,7 @@ class AnswerOut(BaseModel):
     percentile: float | None = Field(description="Share of the calibration's queries that were more certain.")
     chance: float | None = Field(description="That a right row is among the first `chance_top`, where it was learnt.")
     chance_top: int | None
+    new_words: list[str] = Field(description="Words of a question that is strange to the model; none for others.")
     calibrated: bool
     promise: str | None
     searched: int = Field(description="Rows that passed the filters.")

@@ -60,6 +60,8 @@ class Outcome:
     """How much better the learnt score is than the highest similarity, where it was learnt."""
     taught: int = 0
     """Queries that the score was learnt from; the calibration is of the others."""
+    strange: int = 0
+    """Queries that were left out: they are refused whatever the gallery holds."""
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -82,7 +84,8 @@ def calibrate(
 
     Without a ``score``, the one that labelled queries teach is used where they are enough, and vacuity elsewhere. One
     half of them teaches; the scores that are stored and the promise come from the other queries alone. Answers are
-    judged as the retriever will give them: queries above the refinement threshold are refined first.
+    judged as the retriever will give them: queries above the refinement threshold are refined first, and those that
+    are strange to the model are left out.
     """
     if len(queries) < _LEAST_QUERIES:
         raise InputError(f"{len(queries)} queries are too few to calibrate with; give at least {_LEAST_QUERIES}")
@@ -93,8 +96,16 @@ def calibrate(
     target = among or selector.default_target()
     rows = selector.select(NO_FILTERS, target)
     retriever = Retriever(gallery)
+    vectors = retriever.encode([known.query for known in queries], direction)
+    usable = _answerable(retriever, queries, vectors, direction)
+    strange = len(queries) - int(usable.sum())
+    queries, vectors = [known for known, kept in zip(queries, usable, strict=True) if kept], vectors[usable]
+    if len(queries) < _LEAST_QUERIES:
+        raise InputError(
+            f"{strange} of {strange + len(queries)} queries are about things the model was never taught; "
+            f"give at least {_LEAST_QUERIES} others, or use a model that knows them"
+        )
     asked = [known.query for known in queries]
-    vectors = retriever.encode(asked, direction)
     first = retriever.scan(vectors, rows, max(top, FIRST))
     if first.count == 0:
         raise InputError(f"the gallery holds no {target} to calibrate with; index some first")
@@ -128,9 +139,16 @@ def calibrate(
         calibration = replace(calibration, guarantees=(found,))
     path = calibration_path(gallery, direction, target, by_itself=by_itself)
     calibration.save(path)
-    if lesson is None:
-        return Outcome(calibration, target, source, len(answers))
-    return Outcome(calibration, target, source, len(answers), lesson.worth, int(lesson.taught.sum()))
+    worth, taught = (None, 0) if lesson is None else (lesson.worth, int(lesson.taught.sum()))
+    return Outcome(calibration, target, source, len(answers), worth, taught, strange)
+
+
+def _answerable(
+    retriever: Retriever, queries: Sequence[KnownQuery], vectors: Vectors, direction: Direction
+) -> NDArray[np.bool_]:
+    """Which queries are not strange to the model; the others are refused, so nothing is said about them."""
+    new_words = retriever.new_words([known.query for known in queries], vectors, direction)
+    return np.array([not words for words in new_words])
 
 
 def _used(lesson: Lesson | None, score: str | None) -> Lesson | None:
@@ -161,6 +179,10 @@ def _taught_by_captions(
     if len(chosen) < LEAST_KNOWN:
         return None
     vectors = retriever.encode([text for _, text in chosen], "text")
+    usable = _answerable(retriever, [KnownQuery(text) for _, text in chosen], vectors, "text")
+    chosen, vectors = [each for each, kept in zip(chosen, usable, strict=True) if kept], vectors[usable]
+    if len(chosen) < LEAST_KNOWN:
+        return None
     first = retriever.scan(vectors, rows, max(top, FIRST))
     known = known_of(first, vectors, {i: {position} for i, (position, _) in enumerate(chosen)}, top)
     if not known.teaches:
@@ -207,11 +229,9 @@ def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | N
                 captioned.append((record["id"], record["captions"]))
     if not pictures:
         return []
-    if len(captioned) >= _LEAST_QUERIES:
-        chosen = rng.permutation(len(captioned))[:MOST_SELF_QUERIES]
-        known = [_one_caption(captioned[i], rng) for i in chosen]
-        source = "captions of the gallery"
-    else:
+    chosen = rng.permutation(len(captioned))[:MOST_SELF_QUERIES]
+    known, source = [_one_caption(captioned[i], rng) for i in chosen], "captions of the gallery"
+    if _count_answerable(gallery, known) < _LEAST_QUERIES:  # none, or in words that the model does not know
         known, source = [KnownQuery(text) for text in COMMON_QUESTIONS], "common questions about overhead imagery"
     outcomes.append(
         calibrate(gallery, known, "text", score=score, rng=rng, among="images", source=source, by_itself=True)
@@ -224,6 +244,13 @@ def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | N
         calibration.save(calibration_path(gallery, "image", "images", by_itself=True))
         outcomes.append(Outcome(calibration, "images", "images of the gallery", 0))
     return outcomes
+
+
+def _count_answerable(gallery: Gallery, known: Sequence[KnownQuery]) -> int:
+    if len(known) < _LEAST_QUERIES or gallery.model.acquaintance is None:
+        return len(known)
+    retriever = Retriever(gallery)
+    return int(_answerable(retriever, known, retriever.encode([each.query for each in known], "text"), "text").sum())
 
 
 def _one_caption(captioned: tuple[str, list[str]], rng: np.random.Generator) -> KnownQuery:

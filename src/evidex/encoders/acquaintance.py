@@ -1,0 +1,98 @@
+"""What a model was taught about, told from its training texts: the words they use and the directions they span.
+
+Vacuity compares a query with a gallery; it cannot see that the question itself means nothing to the model. A text is
+strange if it uses a word that no training text has *and* its vector lies further outside of the directions in which
+training texts differ than nearly all texts of their kind that did not train. Either alone is no sign: "cars" alone is
+no caption but known, and a new word may be one for a known thing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.errors import InputError
+
+Vectors = NDArray[np.float32]
+Numbers = NDArray[np.float64]
+
+DIRECTIONS = 64
+STRANGE = 0.95
+"""Share of the texts that did not train which must lie less far outside."""
+_STEPS = 201
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True, eq=False)
+class Acquaintance:
+    """What a model knows, and how far texts of its own kind lie outside of it."""
+
+    words: frozenset[str]
+    mean: Vectors
+    """(dim,)"""
+    directions: Vectors
+    """(directions, dim), orthonormal."""
+    lengths: Vectors
+    """Quantiles, from 0 to 1 in equal steps, of what lies outside in texts that did not train."""
+
+    def __post_init__(self) -> None:
+        arrays = self.mean, self.directions, self.lengths
+        if not all(values.dtype == np.float32 and np.isfinite(values).all() for values in arrays):
+            raise ValueError("the acquaintance holds numbers that are none")
+        fits = self.mean.ndim == self.lengths.ndim == 1 and self.directions.ndim == 2 and len(self.lengths) > 1
+        if not (fits and self.directions.shape[1:] == self.mean.shape and 0 < len(self.directions) < len(self.mean)):
+            raise ValueError("the acquaintance's vectors do not fit together")
+        if np.abs(self.directions @ self.directions.T - np.eye(len(self.directions))).max() > 1e-3:
+            raise ValueError("the acquaintance's directions are not orthonormal")
+        if (np.diff(self.lengths) < 0).any() or self.lengths[0] < 0 or self.lengths[-1] == 0:
+            raise ValueError("the acquaintance's lengths do not rise from 0 or more")
+
+    def outside(self, vectors: Vectors) -> Numbers:
+        """Length of the part of each vector (n, dim) that lies outside the known directions."""
+        apart = vectors.astype(np.float64) - self.mean
+        within = apart @ self.directions.T.astype(np.float64)
+        return np.asarray(np.sqrt(np.maximum((apart**2).sum(axis=1) - (within**2).sum(axis=1), 0.0)))
+
+    def strangeness(self, vectors: Vectors) -> Numbers:
+        """Share of the texts that did not train which lie less far outside; NaN for what is no number."""
+        steps = np.linspace(0.0, 1.0, len(self.lengths))
+        return np.asarray(np.interp(self.outside(vectors), self.lengths.astype(np.float64), steps))
+
+    def new_words(self, text: str) -> tuple[str, ...]:
+        """The words of ``text`` that the model was never taught, each once; plurals of known ones are known."""
+        words = dict.fromkeys(_WORD.findall(text.lower()))
+        return tuple(word for word in words if not self.words & _forms(word))
+
+
+def _forms(word: str) -> set[str]:
+    """The word with and without the endings of a plural."""
+    forms = {word, f"{word}s", f"{word}es", word.removesuffix("s"), word.removesuffix("es")}
+    if word.endswith("y"):
+        forms.add(f"{word[:-1]}ies")
+    if word.endswith("ies"):
+        forms.add(f"{word[:-3]}y")
+    return forms
+
+
+def words_of(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(word for text in texts for word in _WORD.findall(text.lower()))
+
+
+def fit_acquaintance(words: frozenset[str], trained: Vectors, others: Vectors) -> Acquaintance:
+    """From vectors (n, dim) of distinct texts that trained, and of ``others`` of their kind that did not."""
+    if len(trained) <= DIRECTIONS or len(others) < 2:
+        raise InputError(
+            f"{len(trained)} training texts and {len(others)} others are too few to tell what a model knows; "
+            f"give more than {DIRECTIONS}, and at least two"
+        )
+    mean = trained.mean(axis=0, dtype=np.float64)
+    apart = trained.astype(np.float64) - mean
+    count = min(DIRECTIONS, apart.shape[1] // 2)  # some of the space must be left to lie outside of
+    basis = np.ascontiguousarray(np.linalg.eigh(apart.T @ apart)[1][:, ::-1][:, :count].T, np.float32)
+    rough = Acquaintance(words, mean.astype(np.float32), basis, np.array([0.0, 1.0], np.float32))
+    lengths = np.quantile(rough.outside(others), np.linspace(0.0, 1.0, _STEPS))
+    return Acquaintance(words, rough.mean, rough.directions, lengths.astype(np.float32))
