@@ -104,11 +104,11 @@ def main() -> int:
 def _check_same(
     jobs: list[Job], finished: list[dict[str, Any]], results: Path, parser: argparse.ArgumentParser
 ) -> None:
-    """Refuse results of runs that have the names of these and were others: they would be taken for these."""
+    """Refuse results of runs that have the names of these and another base: they would be taken for these."""
     for job in jobs:
         for line in finished:
-            if line["name"] == job.name and (line.get("base"), line["set"]) != (job.base, list(job.overrides)):
-                parser.error(f"'{results}' has a '{job.name}' of other settings; give another --output and --results")
+            if line["name"] == job.name and line.get("base") != job.base:
+                parser.error(f"'{results}' has a '{job.name}' from another base; give another --output and --results")
 
 
 def _jobs(study: dict[str, Any], arguments: argparse.Namespace, *kinds: str) -> list[Job]:

@@ -116,3 +116,8 @@ def test_runs_then_committees_then_a_second_generation(tmp_path: Path) -> None:
     pupil = _study(tmp_path, SECOND)["pupil-s0"]
     assert pupil["last"]["loss"]["relation"] > 0
     assert "error" not in pupil
+
+    (tmp_path / "other.toml").write_text(BASE)
+    before = (tmp_path / "runs" / "results.jsonl").read_bytes()
+    _study(tmp_path, FIRST.replace("base.toml", "other.toml"), *only, outcome=2)  # the same names from another base
+    assert (tmp_path / "runs" / "results.jsonl").read_bytes() == before

@@ -58,7 +58,10 @@ class _Question(BaseModel):
     top: Annotated[int, Field(ge=1, le=10_000, description="How many hits; the server's limit is in /gallery.")] = 12
     mode: Annotated[
         Mode,
-        Field(description="auto: ask again where uncertain; plain: never ask again; careful: always ask again."),
+        Field(
+            description="auto: ask again where uncertain; plain: never ask again; "
+            "careful: always, unless the question is strange to the model."
+        ),
     ] = "auto"
     among: Annotated[Target | None, Field(description="Look among images (the default) or texts.")] = None
     bbox: Annotated[
