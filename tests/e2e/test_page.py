@@ -6,7 +6,6 @@ import base64
 import io
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,25 +14,13 @@ from typing import Any
 import pytest
 
 from evidex.retrieval.gallery import Gallery
-from evidex.server.page import BUILT
 from evidex.server.settings import Settings
+from tests.e2e.browsing import DESK, MARKS, PHONE
 from tests.retrieval.archive import picture, tiny_model
 from tests.server.places import live, make_gallery, texts_by_verdict
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; pip install '.[dev]'")
-
 AXE = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
-CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-)
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed; apt-get install chromium"),
-    pytest.mark.skipif(
-        not (BUILT / "index.html").is_file(), reason="the page is not built; run npm ci && npm run build in frontend/"
-    ),
-]
-DESK, PHONE = {"width": 1360, "height": 860}, {"width": 390, "height": 844}
+pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")
@@ -45,37 +32,6 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> Gallery:
 def address(gallery: Gallery) -> Iterator[str]:
     with live(Settings(gallery.path, port=0, max_pixels=100_000, refresh_seconds=0.2)) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def visit(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Opens an address; at the end of the test the page must not have failed anywhere."""
-    contexts, failures = [], []
-
-    def opened(url: str, **options: Any) -> Any:
-        context = browser.new_context(**{"viewport": DESK, "reduced_motion": "reduce", **options})
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("pageerror", lambda error: failures.append(str(error)))
-        page.on(
-            "console", lambda message: failures.append(message.text) if "Content Security" in message.text else None
-        )
-        page.goto(url)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert failures == []
 
 
 def _until(page: Any, expression: str, argument: Any = None) -> None:

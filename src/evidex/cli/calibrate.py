@@ -56,8 +56,8 @@ def command(
     opened = Gallery.open(gallery)
     rng = np.random.default_rng(seed)
     if queries is None and dataset is None:
-        forget(opened)
         outcomes = self_calibrate(opened, rng, score=score)
+        forget(opened)  # only now: what was given stays where this fails
     else:
         known: dict[Any, list[KnownQuery]]
         known = read_queries(queries) if queries is not None else dataset_queries(dataset, split, rng)  # type: ignore[arg-type]
@@ -103,6 +103,8 @@ def _content(outcome: Outcome) -> dict[str, Any]:
 
 
 def _tell(outcome: Outcome) -> None:
+    from evidex.retrieval.certainty.learning import LEAST_KNOWN
+
     calibration = outcome.calibration
     typer.echo(
         f"{calibration.direction} queries among {outcome.target}: {len(calibration.scores) + outcome.taught} from "
@@ -111,6 +113,8 @@ def _tell(outcome: Outcome) -> None:
     if calibration.reckoning is not None:
         teachers = f"{outcome.taught} of them" if outcome.taught else "captions of the gallery"
         typer.echo(f"learnt from {teachers}" + (f": {outcome.worth.describe()}" if outcome.worth else ""))
+    elif outcome.labelled >= LEAST_KNOWN:
+        typer.echo("what they teach is no better than the highest similarity, so it is not used")
     if outcome.strange:
         typer.echo(f"{outcome.strange} more were left out: the model was never taught what they are about")
     if outcome.guarantee is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from evidex.retrieval.answers import Answer
 from evidex.retrieval.retriever import REFINE_RATIO
 
+_FEW = 20  # rows, of which none is left to compare with the others
+
 
 def headline(answer: Answer) -> str:
     """The verdict in a few words."""
@@ -32,9 +34,10 @@ def explanation(answer: Answer) -> str:
             "Try other words; the hits below are the nearest things in the archive, not an answer."
         )
     if answer.percentile is None:
+        remedy = "run 'evidex calibrate'" if answer.searched > _FEW else "so few rows need known queries for that"
         return (
             "Answered, but how far to trust it is not known: this gallery is not calibrated for such queries; "
-            "run 'evidex calibrate'."
+            f"{remedy}."
         )
     share = f"{answer.percentile:.0%}"
     if answer.verdict == "abstained":

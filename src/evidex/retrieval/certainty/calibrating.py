@@ -233,9 +233,10 @@ def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | N
     known, source = [_one_caption(captioned[i], rng) for i in chosen], "captions of the gallery"
     if _count_answerable(gallery, known) < _LEAST_QUERIES:  # none, or in words that the model does not know
         known, source = [KnownQuery(text) for text in COMMON_QUESTIONS], "common questions about overhead imagery"
-    outcomes.append(
-        calibrate(gallery, known, "text", score=score, rng=rng, among="images", source=source, by_itself=True)
-    )
+    if _count_answerable(gallery, known) >= _LEAST_QUERIES:
+        outcomes.append(
+            calibrate(gallery, known, "text", score=score, rng=rng, among="images", source=source, by_itself=True)
+        )
     if len(pictures) > _LEAST_QUERIES:
         sample = np.sort(rng.permutation(pictures)[:MOST_SELF_QUERIES])
         named = DEFAULT_SCORE if score in (None, RECKONED) else score

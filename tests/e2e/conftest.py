@@ -1,0 +1,42 @@
+"""A real browser for the tests of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.browsing import CHROMIUM, DESK
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; pip install '.[dev]'")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens an address; at the end of the test the page must not have failed anywhere."""
+    contexts, failures = [], []
+
+    def opened(url: str, **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": DESK, "reduced_motion": "reduce", **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("pageerror", lambda error: failures.append(str(error)))
+        page.on(
+            "console", lambda message: failures.append(message.text) if "Content Security" in message.text else None
+        )
+        page.goto(url)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert failures == []

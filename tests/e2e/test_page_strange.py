@@ -1,0 +1,41 @@
+"""The page when a question is strange to the model: said in words, and not compared with known questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evidex.encoders.acquaintance import Acquaintance, words_of
+from evidex.encoders.model import Model
+from evidex.retrieval.gallery import Gallery
+from evidex.server.settings import Settings
+from tests.e2e.browsing import MARKS
+from tests.retrieval.archive import tiny_model
+from tests.server.places import ANSWERED, live, make_gallery
+
+pytestmark = MARKS
+
+
+def test_a_strange_question_is_refused_in_words_and_without_a_gauge(tmp_path: Path, visit: Callable[..., Any]) -> None:
+    plain = tiny_model()
+    near = Acquaintance(
+        words_of([ANSWERED]),
+        np.zeros(plain.dim, np.float32),
+        np.eye(1, plain.dim, dtype=np.float32),
+        np.array([0.0, 1e-6], np.float32),
+    )
+    calibrated = make_gallery(tmp_path)
+    gallery = Gallery.create(tmp_path / "strange", Model(plain.encoder, plain.temperature, acquaintance=near))
+    gallery.append(calibrated.rows(range(len(calibrated))), np.array(calibrated.vectors))
+    (calibrated.path / "calibration").rename(gallery.path / "calibration")
+    with live(Settings(gallery.path, port=0)) as address:
+        page = visit(f"{address}/?q=zebra+crossing")
+        page.get_by_role("heading", name="The model does not know this").wait_for()
+        assert "never taught 'zebra' and 'crossing'" in page.locator(".verdict").inner_text()
+        assert page.locator(".verdict.abstained").count() == 1
+        assert page.get_by_role("meter").count() == 0
+        page.goto(f"{address}/?q={ANSWERED.replace(' ', '+')}")
+        page.get_by_role("meter").wait_for()
