@@ -215,8 +215,8 @@ def _judge(
 def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | None = None) -> list[Outcome]:
     """Calibrate a gallery by what it holds, for text and for image queries, as far as that goes.
 
-    Text queries: one caption an image where there are captions, which say what is right and so teach, else questions
-    that are usual of overhead imagery. Image queries: its own images, each against all others, by vacuity unless
+    Text queries: questions that are usual of overhead imagery and, where there are captions, one of each image: they
+    say what is right and so teach. Image queries: its own images, each against all others, by vacuity unless
     ``score`` names another. What `calibrate` stored goes before what is stored here.
     """
     outcomes = []
@@ -230,9 +230,12 @@ def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | N
     if not pictures:
         return []
     chosen = rng.permutation(len(captioned))[:MOST_SELF_QUERIES]
-    known, source = [_one_caption(captioned[i], rng) for i in chosen], "captions of the gallery"
+    known = [_one_caption(captioned[i], rng) for i in chosen]
+    common = [KnownQuery(text) for text in COMMON_QUESTIONS]
     if _count_answerable(gallery, known) < _LEAST_QUERIES:  # none, or in words that the model does not know
-        known, source = [KnownQuery(text) for text in COMMON_QUESTIONS], "common questions about overhead imagery"
+        known, source = common, "common questions about overhead imagery"
+    else:  # captions say what is right, common questions how people ask
+        known, source = known + common, "captions of the gallery and common questions"
     if _count_answerable(gallery, known) >= _LEAST_QUERIES:
         outcomes.append(
             calibrate(gallery, known, "text", score=score, rng=rng, among="images", source=source, by_itself=True)
