@@ -5,10 +5,10 @@
 The gallery is synthetic (clusters of unit vectors), the model untrained: neither changes the work. The two servers take
 turns, so that whatever else the machine does falls on both.
 
-Memory is measured after a long warm-up, in which the caches fill that a server needs: the encoder's kernels for every
-shape of a batch, the pieces of words, rows that were looked at, the threads that read them. Texts that are asked again
-and again and texts that were never asked before take turns throughout. A line is fitted through the samples; twice its
-standard error is added to its rise. Memory is flat if
+Memory is measured after a long warm-up, in which fills what a server keeps: the pieces of words, rows that were looked
+at, what encoding holds for batches of new sizes, the threads that read rows. Texts that are asked again and again and
+texts that were never asked before take turns throughout. A line is fitted through the samples; twice its standard error
+is added to its rise. Memory is flat if
 
 - anonymous memory (what the process has allocated; the mapped gallery comes and goes with the kernel's file cache)
   rises by less than 0.25 % of itself: some 0.7 MiB, or 36 bytes a request, where an answer takes more than 10 kB, and

@@ -76,19 +76,20 @@ def main() -> int:
     missing = [key for key in ("base", "dataset", "run") if key not in study]
     if missing:
         parser.error(f"'{arguments.study}' is no study: it lacks '{missing[0]}'")
-    for job in _jobs(study, arguments):
+    every = _jobs(study, arguments)
+    for job in every:
         if job.measure not in MEASURES:
             parser.error(f"measure = '{job.measure}': give one of {', '.join(MEASURES)}")
-    names = {job.name for job in _jobs(study, arguments)} | {job.run for job in _jobs(study, arguments)}
+    names = {name for job in every for name in (job.name, job.run)}
     if unknown := set(arguments.only) - names:
         parser.error(f"--only {min(unknown)}: the study has no such run")
     results = arguments.results or arguments.output / "results.jsonl"
     results.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
     finished = [line for line in lines if "error" not in line]
+    _check_same(every, finished, results, parser)
     write_atomic(results, "".join(json.dumps(line) + "\n" for line in finished).encode())  # what failed is tried again
     done = {line["name"] for line in finished}
-    _check_same(_jobs(study, arguments), finished, results, parser)
     failed = 0
     with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as pool:
         for kind in ("run", "committee"):

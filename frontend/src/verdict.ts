@@ -4,8 +4,7 @@ import { showPicture, type Answer, type Calibration, type Gallery } from "./api"
 import { h, icon, ICONS, plural } from "./dom";
 
 export function verdictCard(answer: Answer, gallery: Gallery | null, byPicture: boolean, open: (id: string) => void): HTMLElement {
-  const strange = answer.verdict === "abstained" && answer.new_words.length > 0;
-  const known = answer.percentile !== null || strange;
+  const known = answer.percentile !== null || answer.new_words.length > 0; // strange questions have no percentile
   const wasSure = answer.verdict === "refined" && answer.percentile! < (marks(gallery, byPicture)?.refine_above ?? 0);
   const kind = wasSure ? "answered" : known || answer.searched === 0 ? answer.verdict : "unknown";
   const card = h("div", { class: `verdict ${kind}` });
@@ -19,8 +18,7 @@ export function verdictCard(answer: Answer, gallery: Gallery | null, byPicture: 
   const badge = h("span", { class: "badge" });
   badge.append(icon(ICONS[kind]));
   card.append(badge, words);
-  // What the model was not taught about has no place among the known questions.
-  if (answer.percentile !== null && !strange) card.append(gauge(answer.percentile, marks(gallery, byPicture)));
+  if (answer.percentile !== null) card.append(gauge(answer.percentile, marks(gallery, byPicture)));
   if (answer.refinement) card.append(change(answer, open));
   return card;
 }

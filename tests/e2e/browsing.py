@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from typing import Any
 
 import pytest
 
@@ -19,3 +20,9 @@ MARKS = [
     ),
 ]
 DESK, PHONE = {"width": 1360, "height": 860}, {"width": 390, "height": 844}
+
+
+def searched(page: Any, text: str) -> None:
+    page.get_by_label("What to look for").fill(text)
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.locator("#results:not([aria-busy]) .verdict").wait_for()

@@ -7,7 +7,21 @@ from typing import Any
 
 import pytest
 
+from evidex.retrieval.gallery import Gallery
+from evidex.server.settings import Settings
 from tests.e2e.browsing import CHROMIUM, DESK
+from tests.server.places import live, make_gallery
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> Gallery:
+    return make_gallery(tmp_path_factory.mktemp("page"), count=30, size=96)
+
+
+@pytest.fixture(scope="module")
+def address(gallery: Gallery) -> Iterator[str]:
+    with live(Settings(gallery.path, port=0, max_pixels=100_000, refresh_seconds=0.2)) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from evidex.retrieval.gallery import Gallery
 from evidex.server.settings import Settings
-from tests.e2e.browsing import DESK, MARKS, PHONE
+from tests.e2e.browsing import MARKS, searched
 from tests.retrieval.archive import picture, tiny_model
-from tests.server.places import live, make_gallery, texts_by_verdict
+from tests.server.places import live, texts_by_verdict
 
-AXE = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 pytestmark = MARKS
-
-
-@pytest.fixture(scope="module")
-def gallery(tmp_path_factory: pytest.TempPathFactory) -> Gallery:
-    return make_gallery(tmp_path_factory.mktemp("page"), count=30, size=96)
-
-
-@pytest.fixture(scope="module")
-def address(gallery: Gallery) -> Iterator[str]:
-    with live(Settings(gallery.path, port=0, max_pixels=100_000, refresh_seconds=0.2)) as found:
-        yield found
 
 
 def _until(page: Any, expression: str, argument: Any = None) -> None:
@@ -41,12 +26,6 @@ def _until(page: Any, expression: str, argument: Any = None) -> None:
             return
         page.wait_for_timeout(25)
     raise AssertionError(f"never came true: {expression}")
-
-
-def _searched(page: Any, text: str) -> None:
-    page.get_by_label("What to look for").fill(text)
-    page.get_by_role("button", name="Search", exact=True).click()
-    page.locator("#results:not([aria-busy]) .verdict").wait_for()
 
 
 def _ids(page: Any) -> list[str]:
@@ -81,7 +60,7 @@ def test_a_text_search_shows_hits_with_pictures_and_goes_into_the_history(
     text = texts_by_verdict(gallery)["answered"]
     page = visit(address)
     assert "30 pictures" in page.locator(".welcome").inner_text()
-    _searched(page, text)
+    searched(page, text)
     assert page.locator(".verdict.answered h2").inner_text() in ("Good matches", "Plausible matches")
     assert page.get_by_role("meter", name="Certainty").get_attribute("aria-valuetext").startswith("surer than")
     first = _ids(page)
@@ -89,7 +68,7 @@ def test_a_text_search_shows_hits_with_pictures_and_goes_into_the_history(
     _until(page, "document.querySelector('.hit img').naturalWidth > 0")
     assert re.fullmatch(r"-?\d\.\d{3}", page.locator(".hit .score").first.inner_text().split()[-1])
     assert "q=" in page.url
-    _searched(page, "planes near a terminal")
+    searched(page, "planes near a terminal")
     page.go_back()
     _until(page, "text => document.getElementById('words').value === text", text)
     _until(page, "id => document.querySelector('.hit')?.dataset.id === id", first[0])
@@ -103,11 +82,11 @@ def test_refined_and_abstained_verdicts_are_said_in_words(
 ) -> None:
     texts = texts_by_verdict(gallery)
     page = visit(address)
-    _searched(page, texts["refined"])
+    searched(page, texts["refined"])
     page.locator(".verdict.refined").wait_for()
     assert page.locator(".verdict h2").inner_text() == "Perhaps: look twice"
     assert "Asked again in 4 similar forms" in page.locator(".change").inner_text()
-    _searched(page, texts["abstained"])
+    searched(page, texts["abstained"])
     page.locator(".verdict.abstained").wait_for()
     assert page.locator(".verdict h2").inner_text() == "Probably nothing here matches"
     assert page.locator("#hits h3").inner_text() == "The nearest things, not an answer"
@@ -138,7 +117,7 @@ def test_bad_pictures_are_refused_in_words(visit: Callable[..., Any], address: s
     notice.get_by_text("This picture cannot be used: 'notes.txt' is no image").wait_for()
     _drop(page, "large.png", "image/png", _png(1, (500, 500)))
     notice.get_by_text("500×500 pixels").wait_for()
-    _searched(page, "a river")
+    searched(page, "a river")
     assert notice.is_hidden()
 
 
@@ -146,7 +125,7 @@ def test_a_hit_opens_with_its_neighbours_and_becomes_the_query(
     visit: Callable[..., Any], address: str, gallery: Gallery
 ) -> None:
     page = visit(address)
-    _searched(page, "a river")
+    searched(page, "a river")
     hit = _ids(page)[2]
     page.locator(".hit").nth(2).click()
     panel = page.get_by_role("complementary", name="Details")
@@ -197,7 +176,7 @@ def test_the_map_shows_hits_and_an_area_drawn_on_it_filters(
     visit: Callable[..., Any], address: str, gallery: Gallery
 ) -> None:
     page = visit(address)
-    _searched(page, "a river")
+    searched(page, "a river")
     assert page.locator("#map .pin").count() == 24
     assert page.locator("#map .footprint").count() == 24
     assert page.locator("#map .graticule").count() > 5
@@ -240,7 +219,7 @@ def test_the_map_shows_hits_and_an_area_drawn_on_it_filters(
 
 def test_times_filter(visit: Callable[..., Any], address: str, gallery: Gallery) -> None:
     page = visit(address)
-    _searched(page, "a river")
+    searched(page, "a river")
     page.get_by_label("Taken from").fill("2021-01-01")
     page.wait_for_url("**after=2021-01-01*")
     page.get_by_label("until").fill("2022-01-01")
@@ -256,7 +235,7 @@ def test_times_filter(visit: Callable[..., Any], address: str, gallery: Gallery)
 
 def test_a_lost_server_is_told_and_found_again(visit: Callable[..., Any], address: str) -> None:
     page = visit(address)
-    _searched(page, "a river")
+    searched(page, "a river")
     page.context.set_offline(True)
     page.get_by_label("What to look for").fill("a lake")
     page.get_by_role("button", name="Search", exact=True).click()
@@ -273,14 +252,14 @@ def test_an_empty_gallery_says_how_to_fill_it_and_fills(visit: Callable[..., Any
         page = visit(url)
         page.get_by_text("This gallery is empty").wait_for()
         assert "evidex index PATH --gallery DIR" in page.locator(".hint").inner_text()
-        _searched(page, "a river")
+        searched(page, "a river")
         assert page.locator(".verdict h2").inner_text() == "There was nothing to search"
         made.add_texts(["a lake"])
         picture(1).save(tmp_path / "one.png")
         made.add(tmp_path / "one.png")
         page.locator(".brand").click()
         page.get_by_text("What are you looking for?").wait_for()
-        _searched(page, "a river")
+        searched(page, "a river")
         assert page.locator(".hit").count() == 1
         assert page.locator("#map-side").is_hidden()
         assert "not calibrated" in page.locator(".verdict").inner_text()
@@ -295,16 +274,16 @@ def test_a_token_is_asked_for_and_pictures_come_with_it(visit: Callable[..., Any
         dialog.get_by_text("the token is missing or wrong").wait_for()
         dialog.get_by_label("Token").fill("s3cret")
         dialog.get_by_role("button", name="Enter").click()
-        _searched(page, "a river")
+        searched(page, "a river")
         _until(page, "document.querySelector('.hit img').naturalWidth > 0")
         given = visit(f"{url}/#token=s3cret")
-        _searched(given, "a river")
+        searched(given, "a river")
         assert "s3cret" not in given.url
 
 
 def test_what_is_typed_while_the_server_is_slow_stays(visit: Callable[..., Any], address: str) -> None:
     page = visit(address)
-    _searched(page, "a lake")
+    searched(page, "a lake")
     held: list[Any] = []
     page.route("**/gallery", lambda route: held.append(route))
     page.reload()
@@ -314,71 +293,3 @@ def test_what_is_typed_while_the_server_is_slow_stays(visit: Callable[..., Any],
     held[0].continue_()
     page.locator("#results:not([aria-busy]) .verdict").wait_for()
     assert page.get_by_label("What to look for").input_value() == "a river"
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_spills_at_phone_width(visit: Callable[..., Any], address: str, scheme: str) -> None:
-    page = visit(address, viewport=PHONE, has_touch=True, color_scheme=scheme)
-    wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-    page.locator(".welcome").wait_for()
-    assert page.evaluate(wide)
-    _searched(page, "a river")
-    assert page.evaluate(wide)
-    columns = page.locator(".grid").evaluate("grid => getComputedStyle(grid).gridTemplateColumns.split(' ').length")
-    assert columns == 2
-    page.locator(".hit").first.click()
-    page.locator("#details .neighbours").wait_for()
-    assert page.evaluate(wide)
-    box = page.locator("#details").bounding_box()
-    assert (box["x"], box["width"]) == (0, 390)
-    page.get_by_role("button", name="Show on the map").click()
-    page.locator("#map img.overlay:visible").first.wait_for()
-    page.locator("#map").scroll_into_view_if_needed()
-    assert page.locator("#map").bounding_box()["width"] <= 390
-
-
-def test_dark_and_light_can_be_chosen_and_are_kept(visit: Callable[..., Any], address: str) -> None:
-    page = visit(address, color_scheme="light")
-    ground = "getComputedStyle(document.documentElement).backgroundColor"
-    light = page.evaluate(ground)
-    page.get_by_role("button", name="Change between dark and light").click()
-    dark = page.evaluate(ground)
-    assert light != dark
-    page.reload()
-    assert page.evaluate(ground) == dark
-
-
-@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed; run npm ci in frontend/")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-def test_axe_finds_nothing_serious(
-    visit: Callable[..., Any], address: str, gallery: Gallery, scheme: str, size: dict[str, int]
-) -> None:
-    page = visit(address, viewport=size, color_scheme=scheme)
-    page.locator(".welcome").wait_for()
-    found = _axe(page)
-    for text in texts_by_verdict(gallery).values():
-        _searched(page, text)
-        page.wait_for_timeout(300)  # pictures fade in
-        found += _axe(page)
-    page.get_by_text("Area", exact=True).click()
-    found += _axe(page)
-    page.get_by_text("Area", exact=True).click()
-    page.locator(".hit").first.click()
-    page.locator("#details .neighbours").wait_for()
-    found += _axe(page)
-    page.keyboard.press("Escape")
-    page.get_by_role("button", name="Keys and help").click()
-    found += _axe(page)
-    assert found == [], json.dumps(found, indent=1)
-
-
-def _axe(page: Any) -> list[str]:
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    report = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-    return [
-        f"{rule['id']} ({rule['impact']}): {node['target']} {node['failureSummary']}"
-        for rule in report["violations"]
-        if rule["impact"] in ("serious", "critical")
-        for node in rule["nodes"][:3]
-    ]

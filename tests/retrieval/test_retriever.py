@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from evidex.data.footprints import Bounds, Footprint
 from evidex.encoders.model import Model
-from evidex.errors import DataError, InputError
+from evidex.errors import InputError
 from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate, self_calibrate
 from evidex.retrieval.certainty.calibration_store import calibration_path
-from evidex.retrieval.certainty.known_queries import read_queries
 from evidex.retrieval.contact_sheet import write_contact_sheet
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
@@ -187,9 +186,19 @@ def test_a_search_goes_on_when_a_writer_removed_its_version(tmp_path: Path) -> N
     assert retriever.search(text=WORDS[0], top=30).searched == 30
 
 
-@pytest.mark.parametrize("arguments", [{}, {"text": "a", "image": "b"}, {"text": " "}, {"text": "a", "top": 0}])
-def test_senseless_queries_are_refused(gallery: Gallery, arguments: dict[str, object]) -> None:
-    with pytest.raises(InputError):
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "either a text or an image"),
+        ({"text": "a", "image": "b"}, "either a text or an image"),
+        ({"text": " "}, "the query is empty"),
+        ({"text": "a", "top": 0}, "top is 0"),
+        ({"text": 5}, "is 5; give a string"),
+        ({"image": 3}, "is 3; give a path"),
+    ],
+)
+def test_senseless_queries_are_refused(gallery: Gallery, arguments: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
         Retriever(gallery).search(**arguments)  # type: ignore[arg-type]
 
 
@@ -305,27 +314,6 @@ def test_a_gallery_calibrates_itself(gallery: Gallery) -> None:
         calibrate(gallery, [KnownQuery("a")], "text", rng=np.random.default_rng(0))
 
 
-def test_queries_from_files(tmp_path: Path) -> None:
-    plain = tmp_path / "q.txt"
-    plain.write_text("# comment\na river\n\n two lakes \n")
-    assert [known.query for known in read_queries(plain)["text"]] == ["a river", "two lakes"]
-    listed = tmp_path / "q.json"
-    listed.write_text(json.dumps([{"text": "a", "relevant": ["x.png"]}, {"image": "b.png"}]))
-    known = read_queries(listed)
-    assert known["text"][0].relevant == {"x.png"}
-    assert known["image"][0].query == tmp_path / "b.png"
-    for nonsense in (
-        '{"text": "a"}',
-        '[{"text": "a", "image": "b"}]',
-        '[{"text": ""}]',
-        "[",
-        '[{"text": "a", "relevant": 3}]',
-    ):
-        listed.write_text(nonsense)
-        with pytest.raises(DataError):
-            read_queries(listed)
-
-
 def test_contact_sheets_show_hits_even_of_files_that_are_gone(tmp_path: Path) -> None:
     from PIL import Image
 
@@ -344,11 +332,3 @@ def test_contact_sheets_show_hits_even_of_files_that_are_gone(tmp_path: Path) ->
     assert "<b>a river</b>" not in page
     with pytest.raises(InputError, match="neither"):
         write_contact_sheet(made, answer, tmp_path / "sheet.pdf")
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"), [({"text": 5}, "is 5; give a string"), ({"image": 3}, "is 3; give a path")]
-)
-def test_what_is_no_query_is_told(gallery: Gallery, asked: dict[str, int], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        Retriever(gallery).search(**asked)  # type: ignore[arg-type]

@@ -47,6 +47,7 @@ def test_a_strange_text_is_refused_with_and_without_a_calibration(gallery: Galle
         assert strange.headline == "The model does not know this"
         assert "was never taught 'giraffe' and 'playing' and 'the', nor" in strange.explanation
         assert strange.json()["new_words"][0] == "giraffe"
+        assert (strange.percentile, strange.chance, strange.promise) == (None, None, None)
         assert len(strange.hits) == 3
         assert plain.verdict != "abstained"
         assert plain.new_words == ()
@@ -82,7 +83,11 @@ def test_a_gallery_whose_captions_are_strange_is_measured_by_common_questions(tm
     rows = [Row(item_id(str(n)), str(n), "image", f"{n:064x}", captions=captions[n]) for n in range(50)]
     made.append(rows, np.array(gallery.vectors))
     text, image = self_calibrate(made, np.random.default_rng(0))
-    assert text.source == "common questions about overhead imagery"
+    assert (text.strange, text.labelled) == (50, 0)
+    assert len(text.calibration.scores) == len(COMMON_QUESTIONS)
+    assert image.source == "images of the gallery"
+    made.model.acquaintance = model.acquaintance  # which knows none of the common questions either
+    (image,) = self_calibrate(made, np.random.default_rng(0))
     assert image.source == "images of the gallery"
 
 

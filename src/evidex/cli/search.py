@@ -104,8 +104,7 @@ def _show(gallery: Gallery, answer: Answer, pictures: bool, preparing: float) ->
         return
     draw = (lambda hit: _drawn(gallery, hit)) if pictures and can_show(console) else None
     console.print(hit_table(answer, console.width, draw, _PICTURE_COLUMNS))
-    compared = answer.percentile is not None and not answer.new_words
-    percentile = f", percentile {answer.percentile:.0%}" if compared else ""
+    percentile = "" if answer.percentile is None else f", percentile {answer.percentile:.0%}"
     new = answer.refinement is not None and answer.refinement.entered
     console.print(
         f"{answer.verdict}, uncertainty {answer.uncertainty:.4f}{percentile}, {answer.searched} searched, "

@@ -120,7 +120,7 @@ class Answer:
     uncertainty: float
     """u = K/S in (0, 1): the share of belief that no evidence supports, of the query that the hits belong to."""
     percentile: float | None
-    """Share of the calibration's queries that were more certain; None without a calibration."""
+    """Share of the calibration's queries that were more certain; None without a calibration, or for a strange one."""
     searched: int
     """Rows that passed the filters."""
     promise: str | None

@@ -242,6 +242,7 @@ class Retriever:
         for i, query in enumerate(queries):
             refined, abstained = bool(found.refined[i]), bool(found.abstained[i])
             verdict: Verdict = "abstained" if abstained else "refined" if refined else "answered"
+            strange = bool(found.new_words[i])  # and left out of the calibration, which so says nothing about it
             final = found.final[i]
             answers.append(
                 Answer(
@@ -252,12 +253,12 @@ class Retriever:
                     ),
                     verdict=verdict,
                     uncertainty=final.uncertainty,
-                    percentile=None if found.percentiles is None else float(found.percentiles[i]),
-                    chance=None if found.chances is None or refined else float(found.chances[i]),
-                    chance_top=None if found.chances is None or refined else found.chance_top,
+                    percentile=None if found.percentiles is None or strange else float(found.percentiles[i]),
+                    chance=None if found.chances is None or refined or strange else float(found.chances[i]),
+                    chance_top=None if found.chances is None or refined or strange else found.chance_top,
                     new_words=found.new_words[i],
                     searched=final.count,
-                    promise=None if abstained or found.new_words[i] else promise,
+                    promise=None if abstained or strange else promise,
                     refinement=self._change(found.first[i], final, rows) if refined else None,
                     timings=Timings(
                         encode=found.encode_ms / len(queries),

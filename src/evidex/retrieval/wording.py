@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from evidex.retrieval.answers import Answer
+from evidex.retrieval.certainty.calibrating import LEAST_QUERIES
 from evidex.retrieval.retriever import REFINE_RATIO
-
-_FEW = 20  # rows, of which none is left to compare with the others
 
 
 def headline(answer: Answer) -> str:
@@ -34,7 +33,9 @@ def explanation(answer: Answer) -> str:
             "Try other words; the hits below are the nearest things in the archive, not an answer."
         )
     if answer.percentile is None:
-        remedy = "run 'evidex calibrate'" if answer.searched > _FEW else "so few rows need known queries for that"
+        remedy = (
+            "run 'evidex calibrate'" if answer.searched > LEAST_QUERIES else "so few rows need known queries for that"
+        )
         return (
             "Answered, but how far to trust it is not known: this gallery is not calibrated for such queries; "
             f"{remedy}."

@@ -152,7 +152,7 @@ def captioned(tmp_path_factory: pytest.TempPathFactory) -> Gallery:
 
 def test_a_gallery_with_captions_learns_from_them(captioned: Gallery) -> None:
     text, image = self_calibrate(captioned, np.random.default_rng(0), score="reckoned")
-    assert text.source == "captions of the gallery and common questions"
+    assert text.source.startswith("captions of the gallery and common questions")
     assert text.labelled == len(TEXTS)
     assert 100 <= text.taught <= len(TEXTS) - 100
     assert text.calibration.score == "reckoned"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import PurePath
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +26,15 @@ from evidex.retrieval.gate import Calibration, Direction
 from evidex.retrieval.partial import ScanResult, merge_results
 from evidex.retrieval.retriever import REFINE_RATIO, Query, Retriever
 
+_Row = TypeVar("_Row")
+
 MOST_SELF_QUERIES = 500
-_LEAST_QUERIES = 20
+LEAST_QUERIES = 20
 _ROWS_AT_ONCE = 4096
+
+
+class NothingAnswerable(InputError):
+    """Too few queries are left without those that are strange to the model."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +95,8 @@ def calibrate(
     judged as the retriever will give them: queries above the refinement threshold are refined first, and those that
     are strange to the model are left out.
     """
-    if len(queries) < _LEAST_QUERIES:
-        raise InputError(f"{len(queries)} queries are too few to calibrate with; give at least {_LEAST_QUERIES}")
+    if len(queries) < LEAST_QUERIES:
+        raise InputError(f"{len(queries)} queries are too few to calibrate with; give at least {LEAST_QUERIES}")
     if len(gallery) == 0:
         raise InputError("the gallery is empty; index something before it is calibrated")
     top = promise.top if promise else 10
@@ -100,10 +108,10 @@ def calibrate(
     usable = _answerable(retriever, queries, vectors, direction)
     strange = len(queries) - int(usable.sum())
     queries, vectors = [known for known, kept in zip(queries, usable, strict=True) if kept], vectors[usable]
-    if len(queries) < _LEAST_QUERIES:
-        raise InputError(
+    if len(queries) < LEAST_QUERIES:
+        raise NothingAnswerable(
             f"{strange} of {strange + len(queries)} queries are about things the model was never taught; "
-            f"give at least {_LEAST_QUERIES} others, or use a model that knows them"
+            f"give at least {LEAST_QUERIES} others, or use a model that knows them"
         )
     asked = [known.query for known in queries]
     first = retriever.scan(vectors, rows, max(top, FIRST))
@@ -170,12 +178,12 @@ def _taught_by_captions(
     So few known queries are all left for judging, by a score that was fixed without them.
     """
     gallery = retriever.gallery
-    captions = [
-        (position, str(record["captions"][int(rng.integers(len(record["captions"])))]))
+    captioned = [
+        (position, record["captions"])
         for position, record in enumerate(gallery.records(["kind", "captions"]))
         if record["kind"] != "text" and record["captions"] and position not in asked_for
     ]
-    chosen = [captions[i] for i in rng.permutation(len(captions))[:MOST_SELF_QUERIES]]
+    chosen = _one_caption_each(captioned, rng)
     if len(chosen) < LEAST_KNOWN:
         return None
     vectors = retriever.encode([text for _, text in chosen], "text")
@@ -229,18 +237,15 @@ def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | N
                 captioned.append((record["id"], record["captions"]))
     if not pictures:
         return []
-    chosen = rng.permutation(len(captioned))[:MOST_SELF_QUERIES]
-    known = [_one_caption(captioned[i], rng) for i in chosen]
-    common = [KnownQuery(text) for text in COMMON_QUESTIONS]
-    if _count_answerable(gallery, known) < _LEAST_QUERIES:  # none, or in words that the model does not know
-        known, source = common, "common questions about overhead imagery"
-    else:  # captions say what is right, common questions how people ask
-        known, source = known + common, "captions of the gallery and common questions"
-    if _count_answerable(gallery, known) >= _LEAST_QUERIES:
+    # Captions say what is right, common questions how people ask.
+    known = [KnownQuery(text, frozenset([row_id])) for row_id, text in _one_caption_each(captioned, rng)]
+    known += [KnownQuery(text) for text in COMMON_QUESTIONS]
+    source = ("captions of the gallery and " if captioned else "") + "common questions about overhead imagery"
+    with suppress(NothingAnswerable):
         outcomes.append(
             calibrate(gallery, known, "text", score=score, rng=rng, among="images", source=source, by_itself=True)
         )
-    if len(pictures) > _LEAST_QUERIES:
+    if len(pictures) > LEAST_QUERIES:
         sample = np.sort(rng.permutation(pictures)[:MOST_SELF_QUERIES])
         named = DEFAULT_SCORE if score in (None, RECKONED) else score
         values = _scores_among_others(gallery, sample, np.array(pictures), named)
@@ -250,17 +255,13 @@ def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | N
     return outcomes
 
 
-def _count_answerable(gallery: Gallery, known: Sequence[KnownQuery]) -> int:
-    if len(known) < _LEAST_QUERIES or gallery.model.acquaintance is None:
-        return len(known)
-    retriever = Retriever(gallery)
-    return int(_answerable(retriever, known, retriever.encode([each.query for each in known], "text"), "text").sum())
+def _one_caption_each(captioned: Sequence[tuple[_Row, list[str]]], rng: np.random.Generator) -> list[tuple[_Row, str]]:
+    """A bounded number of rows, each with one of its captions.
 
-
-def _one_caption(captioned: tuple[str, list[str]], rng: np.random.Generator) -> KnownQuery:
-    row_id, captions = captioned
-    # Captions of one image are right or wrong together; a guarantee counts independent queries.
-    return KnownQuery(captions[int(rng.integers(len(captions)))], frozenset([row_id]))
+    Captions of one image are right or wrong together; a guarantee counts independent queries.
+    """
+    chosen = [captioned[i] for i in rng.permutation(len(captioned))[:MOST_SELF_QUERIES]]
+    return [(row, captions[int(rng.integers(len(captions)))]) for row, captions in chosen]
 
 
 def _scores_among_others(
