@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 import numpy as np
 from rich.console import Console
 
 from evidex.evaluation.protocol import evaluate_features
 from evidex.evaluation.result import Evaluation
+from evidex.evaluation.scene_names import SceneNames
 from evidex.evaluation.table import print_evaluation
 
 
@@ -47,3 +49,14 @@ def test_what_was_not_measured_has_no_column() -> None:
 
 def test_the_tables_fit_a_terminal_of_eighty_columns() -> None:
     assert "…" not in printed(evaluated(True), width=80)
+
+
+def test_what_asking_by_name_finds_is_said_with_the_worst() -> None:
+    found = SceneNames({"port": 0.5, "park": 1.0, "pond": 0.9, "river": 0.8})
+    text = re.sub(
+        r"\x1b\[[0-9;]*m|\s+",
+        lambda match: " " if match[0].isspace() else "",
+        printed(replace(evaluated(False), scene_names=found)),
+    )
+    assert "each of the 4 scene labels, 80.0% have that label (least: port 50%, river 80%, pond 90%)." in text
+    assert "Asked by name" not in printed(evaluated(False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from evidex.evaluation.absent import out_of_domain_queries
 from evidex.evaluation.features import encode_images, encode_texts
 from evidex.evaluation.foreign_pictures import foreign_pictures
 from evidex.evaluation.noisy import NoisySplit
-from evidex.evaluation.protocol import FOREIGN_PICTURES, FOREIGN_SEED, evaluate_features
+from evidex.evaluation.protocol import FOREIGN_PICTURES, FOREIGN_SEED, evaluate_features, name_scenes
 
 
 def main(arguments: list[str]) -> int:
@@ -36,8 +37,9 @@ def _figures(model_path: str, dataset_path: str, split: str = "val") -> dict[str
     foreign = encode_texts(model, out_of_domain_queries())
     pictures = model.encode_images(foreign_pictures(FOREIGN_PICTURES, np.random.default_rng(FOREIGN_SEED)))
     labels = [record.label for record in dataset.records]
+    images = encode_images(model, dataset, batch_size=256)
     clean = evaluate_features(
-        encode_images(model, dataset, batch_size=256),
+        images,
         encode_texts(model, dataset.captions),
         dataset.image_of_caption,
         model.temperature,
@@ -45,6 +47,7 @@ def _figures(model_path: str, dataset_path: str, split: str = "val") -> dict[str
         foreign_images=pictures,
         foreign_texts=foreign,
     )
+    clean = replace(clean, scene_names=name_scenes(model, images, labels))
     noisy = NoisySplit(dataset, seed=0)
     degraded = evaluate_features(
         encode_images(model, noisy, batch_size=256),

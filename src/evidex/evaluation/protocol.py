@@ -17,6 +17,7 @@ from evidex.evaluation.noisy import NoisySplit
 from evidex.evaluation.recall import Recall, Standing, recall, recall_of, standing_i2t, standing_t2i
 from evidex.evaluation.reckoned import Asked, learnt_quality
 from evidex.evaluation.result import Direction, Evaluation, ScoreQuality, Subject
+from evidex.evaluation.scene_names import SceneNames, asked, scene_names
 from evidex.evaluation.scores import SCORE_NAMES, uncertainty_scores
 from evidex.evaluation.selective import auroc, selective
 from evidex.evaluation.stages import Stages
@@ -108,8 +109,18 @@ def evaluate(
         subject=Subject(dataset.name, dataset.split, model.fingerprint, noisy_seed, len(dataset.skipped)),
         clean_recall=None if noisy is None else _recall(clean),
         deferral=deferral,
+        scene_names=name_scenes(model, encoded.images, labels),
         encoded=encoded,
     )
+
+
+def name_scenes(model: Encoder, images: Features, labels: Sequence[str | None]) -> SceneNames | None:
+    """Ask for each label by its name among ``images``; None where there are no labels."""
+    names = sorted({label for label in labels if label is not None})
+    if not names:
+        return None
+    queries = encode_texts(model, [asked(name) for name in names])
+    return scene_names(match(queries, images).similarity, names, labels)
 
 
 def evaluate_features(

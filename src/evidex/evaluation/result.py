@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evidex.evaluation.features import Encoded
 from evidex.evaluation.recall import Recall
+from evidex.evaluation.scene_names import SceneNames
 from evidex.evaluation.scores import Scores
 
 FORMAT = 1
@@ -107,6 +108,8 @@ class Evaluation:
     clean_recall: Recall | None = None
     """Recall of the same split without degradation, where the split was degraded."""
     deferral: tuple[Deferral, ...] = ()
+    scene_names: SceneNames | None = None
+    """Where the split has labels: what asking for them by name finds."""
     encoded: Encoded | None = None
     """The features, for figures that show answers."""
 
@@ -125,6 +128,7 @@ class Evaluation:
             "clean_recall": None if self.clean_recall is None else self.clean_recall.to_json(),
             "uncertainty": {"i2t": self.i2t.to_json(), "t2i": self.t2i.to_json()},
             "deferral": [step.to_json() for step in self.deferral],
+            "scene_names": None if self.scene_names is None else self.scene_names.to_json(),
         }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from evidex.evaluation.recall import Recall
 from evidex.evaluation.result import Direction, Evaluation, ScoreQuality
+from evidex.evaluation.scene_names import FIRST, SceneNames
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,6 +37,8 @@ _COLUMNS: tuple[tuple[str, Callable[[ScoreQuality], float | None], bool], ...] =
 def print_evaluation(evaluation: Evaluation, console: Console) -> None:
     """Print recall, then what each uncertainty score is worth in each direction."""
     console.print(recall_table(evaluation))
+    if evaluation.scene_names is not None:
+        console.print(f"[bold]Asked by name[/bold]\n{by_name(evaluation.scene_names)}\n")
     console.print(uncertainty_table(evaluation.i2t, "Image queries: AUROC of each score, and area under risk-coverage"))
     console.print(uncertainty_table(evaluation.t2i, "Text queries: AUROC of each score, and area under risk-coverage"))
 
@@ -58,6 +61,14 @@ def recall_table(evaluation: Evaluation) -> Table:
     for step in evaluation.deferral:
         _add_recall(table, f"refined, ρ = {step.ratio:g}", step.recall)
     return table
+
+
+def by_name(found: SceneNames) -> str:
+    """One sentence, with the scenes that are found worst."""
+    worst = sorted(found.precision.items(), key=lambda item: item[1])[:3]
+    named = ", ".join(f"{label} {share:.0%}" for label, share in worst if share < 1.0)
+    asked = f"Of the first {FIRST} hits (or as many as fit) for each of the {len(found.precision)} scene labels"
+    return f"{asked}, {found.mean:.1%} have that label" + (f" (least: {named})." if named else ".")
 
 
 def uncertainty_table(direction: Direction, title: str) -> Table:

@@ -1,0 +1,57 @@
+"""Asked for a kind of scene by its bare name, how many of the first hits are of that kind?
+
+Recall looks for the one image that a caption was written for, which on data with many look-alikes is mostly luck. This
+is what somebody sees who types "airport".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.errors import InputError
+
+FIRST = 10
+
+
+@dataclass(frozen=True)
+class SceneNames:
+    """Share of the first hits that are of the scene asked for; fewer hits count where a scene has fewer images."""
+
+    precision: dict[str, float]
+    """By label."""
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(list(self.precision.values())))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"first": FIRST, "mean": self.mean, "precision": self.precision}
+
+
+def asked(label: str) -> str:
+    """The label as somebody would type it."""
+    return " ".join(label.replace("_", " ").replace("-", " ").split())
+
+
+def scene_names(similarity: NDArray[Any], names: Sequence[str], labels: Sequence[str | None]) -> SceneNames:
+    """From the similarity (names, images) of each name's query to images of the given ``labels``.
+
+    Among equally similar images all orders are equally likely, and the expectation is taken.
+    """
+    held = np.array(labels, dtype=object)
+    found = {}
+    for name, scores in zip(names, similarity, strict=True):
+        wanted = held == name
+        first = min(FIRST, int(wanted.sum()))
+        if first == 0:
+            raise InputError(f"no image is labelled '{name}'; ask for labels that the split has")
+        last = np.sort(scores)[-first]
+        before, level = scores > last, scores == last
+        hits = wanted[before].sum() + (first - before.sum()) * wanted[level].mean()
+        found[name] = float(hits / first)
+    return SceneNames(found)
