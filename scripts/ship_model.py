@@ -19,11 +19,10 @@ import torch
 
 from evidex.data.datasets import load_dataset
 from evidex.degrade import Lexicon
-from evidex.degrade.generic_tta import FUNCTION_WORDS
-from evidex.encoders.acquaintance import fit_acquaintance, words_of
 from evidex.encoders.model import SHIPPED, Model, load_model
 from evidex.encoders.towers import TowerEncoder
 from evidex.evaluation.protocol import evaluate
+from evidex.training.acquaint import acquaint
 
 LIMIT_BYTES = 29_000_000
 
@@ -38,8 +37,7 @@ def main() -> int:
     model = load_model(arguments.model, device="cpu")
     phrases = [" ".join((entry.phrase, *entry.alternatives)) for entry in Lexicon.load().entries]
     taught = load_dataset(arguments.dataset, "train").captions
-    used = taught + phrases
-    smaller = with_smaller_vocabulary(model, used)
+    smaller = with_smaller_vocabulary(model, taught + phrases)
     smaller.save(arguments.target, half=True)
     final = load_model(arguments.target, device="cpu")
     val = load_dataset(arguments.dataset, "val")
@@ -52,9 +50,9 @@ def main() -> int:
         "data": "RSICD train (8,734 images); no licence is stated by its authors, research use",
         "start": "EfficientNet-Lite0 (Apache-2.0) and MiniLM-L6 (Apache-2.0)",
     }
-    others = sorted(set(val.captions) - set(taught))
-    words = words_of([*used, *FUNCTION_WORDS])
-    final.acquaintance = fit_acquaintance(words, final.encode_texts(sorted(set(taught))), final.encode_texts(others))
+    final.acquaintance = acquaint(final, taught, val.captions)
+    if final.acquaintance is None:
+        sys.exit("the captions are too few to tell what the model was taught; train it on a larger dataset")
     final.save(arguments.target, half=True)
     print(f"{arguments.target}: {arguments.target.stat().st_size / 1e6:.1f} MB")
     print(f"clean RSUM {clean.recall.rsum:.2f}, noisy RSUM {noisy.recall.rsum:.2f}")

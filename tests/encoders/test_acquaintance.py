@@ -81,6 +81,22 @@ def test_too_few_texts_and_numbers_that_do_not_fit_are_refused(known: Acquaintan
             Acquaintance(WORDS, mean, directions, lengths)  # type: ignore[arg-type]
 
 
+def test_the_digest_is_that_of_all_its_parts_in_any_order_of_words(known: Acquaintance) -> None:
+    parts = {name: getattr(known, name) for name in ("words", "mean", "directions", "lengths")}
+    same = Acquaintance(frozenset(sorted(known.words, reverse=True)), *(parts[name].copy() for name in list(parts)[1:]))
+    others = [
+        Acquaintance(**(parts | change))
+        for change in (
+            {"words": known.words | {"giraffe"}},
+            {"mean": known.mean + np.float32(1e-6)},
+            {"directions": -known.directions},
+            {"lengths": known.lengths * np.float32(1.001)},
+        )
+    ]
+    assert same.digest == known.digest
+    assert len({known.digest, *(other.digest for other in others)}) == 5
+
+
 def test_a_saved_model_keeps_what_it_knows_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     plain = tiny_model()
@@ -92,6 +108,7 @@ def test_a_saved_model_keeps_what_it_knows_and_a_damaged_one_is_refused(tmp_path
     again = load_model(tmp_path / "m.safetensors")
     assert again.acquaintance is not None
     assert again.acquaintance.words == WORDS
+    assert again.acquaintance.digest == known.digest
     probe = rng.standard_normal((9, model.dim)).astype(np.float32)
     np.testing.assert_allclose(again.acquaintance.strangeness(probe), known.strangeness(probe))
     without = load_model(tmp_path / "plain.safetensors")

@@ -8,9 +8,11 @@ no caption but known, and a new word may be one for a known thing.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +52,14 @@ class Acquaintance:
             raise ValueError("the acquaintance's directions are not orthonormal")
         if (np.diff(self.lengths) < 0).any() or self.lengths[0] < 0 or self.lengths[-1] == 0:
             raise ValueError("the acquaintance's lengths do not rise from 0 or more")
+
+    @cached_property
+    def digest(self) -> str:
+        """The same for the same acquaintance alone: what left strange texts out must know which one."""
+        digest = hashlib.sha256("\n".join(sorted(self.words)).encode())
+        for values in (self.mean, self.directions, self.lengths):
+            digest.update(np.ascontiguousarray(values).tobytes())
+        return digest.hexdigest()
 
     def outside(self, vectors: Vectors) -> Numbers:
         """Length of the part of each vector (n, dim) that lies outside the known directions."""

@@ -65,6 +65,8 @@ class Calibration:
     guarantees: tuple[Guarantee, ...] = ()
     reckoning: Reckoning | None = None
     """Where the score is the learnt one: what was learnt."""
+    knowing: str | None = None
+    """Which texts the model knew (`Acquaintance.digest`): strange ones were left out. None where that was not told."""
 
     def __post_init__(self) -> None:
         values = np.sort(np.asarray(self.scores, np.float64))
@@ -96,8 +98,8 @@ class Calibration:
             return Gate(-np.inf)
         return Gate(float(self.scores[answered - 1]) if ratio > 0 else np.inf)
 
-    def check(self, model_fingerprint: str, direction: Direction, score: str) -> None:
-        """Refuse to judge queries of another model, kind or score."""
+    def check(self, model_fingerprint: str, direction: Direction, score: str, *, knowing: str | None = None) -> None:
+        """Refuse to judge queries of another model, kind or score, or with a model that has been told other texts."""
         if model_fingerprint != self.model_fingerprint:
             raise ModelError(
                 f"the calibration was made with model {self.model_fingerprint[:12]}, not {model_fingerprint[:12]};"
@@ -107,6 +109,11 @@ class Calibration:
             raise InputError(f"the calibration is for {self.direction} queries, not {direction}; calibrate for those")
         if score != self.score:
             raise InputError(f"the calibration holds the score {self.score!r}, not {score!r}; calibrate with {score!r}")
+        if None not in (knowing, self.knowing) and knowing != self.knowing:
+            raise ModelError(
+                f"the calibration of {self.direction} queries was made when the model knew other texts;"
+                " run evidex calibrate, and restart servers of this gallery"
+            )
 
     def save(self, path: Path) -> None:
         write_json_atomic(
@@ -120,6 +127,7 @@ class Calibration:
                 "scores": self.scores.tolist(),
                 "guarantees": [asdict(guarantee) for guarantee in self.guarantees],
                 "reckoning": None if self.reckoning is None else reckoning_json(self.reckoning),
+                "knowing": self.knowing,
             },
         )
 
@@ -132,7 +140,7 @@ class Calibration:
                 raise DataError(f"{str(path)!r} has calibration format {version}, newer than {_FORMAT}; update evidex")
             if version not in _READABLE:
                 raise ValueError(f"format {version!r}")
-            reckoning = content.get("reckoning")
+            reckoning, knowing = content.get("reckoning"), content.get("knowing")
             return cls(
                 str(content["model_fingerprint"]),
                 content["direction"],
@@ -141,6 +149,7 @@ class Calibration:
                 np.array(content["scores"], np.float64),
                 tuple(Guarantee(**guarantee) for guarantee in content["guarantees"]),
                 None if reckoning is None else reckoning_from_json(reckoning),
+                None if knowing is None else str(knowing),
             )
         except FileNotFoundError:
             raise DataError(f"{str(path)!r} does not exist; make it with evidex calibrate") from None

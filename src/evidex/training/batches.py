@@ -35,6 +35,11 @@ class Sentences:
         return Sentences(list(index), of_caption)
 
 
+def spread(count: int, wanted: int) -> np.ndarray:
+    """Return up to ``wanted`` places, evenly spread over ``count``."""
+    return np.unique(np.linspace(0, count - 1, min(wanted, count)).astype(np.int64))
+
+
 def steps_per_epoch(dataset: Dataset, batch_size: int) -> int:
     """Return how many whole batches an epoch has; K stays the same in each, the rest waits for the next shuffle."""
     steps = len(dataset) // batch_size

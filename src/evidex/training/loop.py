@@ -15,7 +15,7 @@ from torch import nn
 from evidex.config import Config, to_table
 from evidex.data.datasets import Dataset, load_dataset
 from evidex.data.pixels import prepared_pixels
-from evidex.encoders.model import Model
+from evidex.encoders.model import Model, load_model
 from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.towers import TowerEncoder, from_pretrained_towers, new_compact
 from evidex.encoders.whitening import whitened
@@ -25,8 +25,9 @@ from evidex.evaluation.recall import Recall, recall
 from evidex.files import write_json_atomic
 from evidex.losses.total import LossParts
 from evidex.progress import Progress, silent
+from evidex.training.acquaint import acquaint_saved
 from evidex.training.augment import augment, degrade, erase, mask_words
-from evidex.training.batches import Batch, Sentences, epoch_batches, step_generator, steps_per_epoch
+from evidex.training.batches import Batch, Sentences, epoch_batches, spread, step_generator, steps_per_epoch
 from evidex.training.checkpoint import Progressed, load_checkpoint, save_checkpoint
 from evidex.training.distributed import World
 from evidex.training.mentoring import MentorFeatures, mentor_features
@@ -131,9 +132,10 @@ def train(
             watch(Report(epoch, (epoch + 1) * steps, config.train.epochs * steps, summary["loss"], summary))
         world.barrier()
 
-    from evidex.encoders.model import load_model
-
     path = output / "model.safetensors"
+    if world.main:
+        acquaint_saved(path, str(device), train_set.captions, val_set.captions)
+    world.barrier()
     return TrainedRun(load_model(path, device=str(device)), path, progressed.history)
 
 
@@ -319,14 +321,9 @@ def _finished(encoder: DualEncoder, config: Config, split: _Split) -> DualEncode
     if not config.train.whiten or not isinstance(encoder, TowerEncoder):
         return encoder
     encoder.eval()
-    pixels = _rows(split.pixels, _spread(len(split.pixels), _WHITENING_IMAGES))
-    rows = torch.from_numpy(_spread(len(split.lengths), _WHITENING_TEXTS)).to(encoder.device)
+    pixels = _rows(split.pixels, spread(len(split.pixels), _WHITENING_IMAGES))
+    rows = torch.from_numpy(spread(len(split.lengths), _WHITENING_TEXTS)).to(encoder.device)
     return whitened(encoder, pixels, {name: ids[rows] for name, ids in split.tokens.items()}, config.train.whiten)
-
-
-def _spread(count: int, wanted: int) -> np.ndarray:
-    """Return up to ``wanted`` places, evenly spread over ``count``."""
-    return np.unique(np.linspace(0, count - 1, min(wanted, count)).astype(np.int64))
 
 
 def _validate(encoder: DualEncoder, split: _Split) -> Recall:

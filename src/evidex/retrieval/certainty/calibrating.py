@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
-from evidex.retrieval.certainty.calibration_store import calibration_path
+from evidex.retrieval.certainty.calibration_store import calibration_path, known_texts
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
 from evidex.retrieval.certainty.guarantee import Guarantee, find_threshold
 from evidex.retrieval.certainty.learning import LEAST_KNOWN, Lesson, Worth, known_of, learn, middle_of, worth_of
@@ -216,7 +216,10 @@ def _judge(
         scores, kept = reckoning.doubt(first, vectors, gallery.vectors), np.ones(len(first), np.bool_)
         kept[np.array(labelled, np.int64)[lesson.taught]] = False
     fingerprint = gallery.info.model_fingerprint
-    calibration = Calibration(fingerprint, direction, first.count, score, scores[kept], reckoning=reckoning)
+    knowing = known_texts(gallery, direction)
+    calibration = Calibration(
+        fingerprint, direction, first.count, score, scores[kept], reckoning=reckoning, knowing=knowing
+    )
     return calibration, {int(i): float(scores[i]) for i in np.flatnonzero(kept)}
 
 

@@ -71,6 +71,17 @@ def calibration_path(gallery: Gallery, direction: Direction, target: Target, *, 
     return gallery.path / "calibration" / f"{direction}-to-{target}{'-by-itself' * by_itself}.json"
 
 
+def known_texts(gallery: Gallery, direction: Direction) -> str | None:
+    """What a calibration records of the model beside its fingerprint; "" for a model that tells no text strange.
+
+    None for image queries: of these none is left out as strange.
+    """
+    if direction == "image":
+        return None
+    acquaintance = gallery.model.acquaintance
+    return "" if acquaintance is None else acquaintance.digest
+
+
 def forget(gallery: Gallery) -> None:
     """Drop the calibrations that were given; those that the gallery made of its own content stay."""
     for path in (gallery.path / "calibration").glob("*.json"):
@@ -90,7 +101,8 @@ def load_policy(
     if path is None:
         return None
     calibration = Calibration.load(path)
-    calibration.check(gallery.info.model_fingerprint, direction, calibration.score)
+    knowing = None if calibration.knowing is None else known_texts(gallery, direction)
+    calibration.check(gallery.info.model_fingerprint, direction, calibration.score, knowing=knowing)
     refine, abstain, kept = calibration.gate(refine_ratio), calibration.gate(abstain_ratio), None
     for guarantee in calibration.guarantees:
         if guarantee.threshold is not None:

@@ -1,0 +1,99 @@
+"""A calibration holds for what the model knew when it was made, and is refused when the model knows other things."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evidex.encoders.acquaintance import Acquaintance, words_of
+from evidex.encoders.model import Model
+from evidex.errors import ModelError
+from evidex.retrieval.certainty.calibrating import KnownQuery, calibrate, self_calibrate
+from evidex.retrieval.certainty.calibration_store import Policy, calibration_path, load_policy
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.retriever import Retriever
+from evidex.retrieval.rows import Row, item_id
+from tests.retrieval.archive import WORDS, picture, tiny_model
+from tests.retrieval.certainty.world import unit
+
+QUERIES = [KnownQuery(f"{word} number {n}") for n in range(10) for word in WORDS]
+REFUSED = "made when the model knew other texts; run evidex calibrate"
+
+
+def _knowing(*texts: str) -> Acquaintance:
+    """Everything lies inside, so that nothing is strange; only what is known differs."""
+    dim = tiny_model().dim
+    return Acquaintance(
+        words_of(texts), np.zeros(dim, np.float32), np.eye(1, dim, dtype=np.float32), np.array([0, 9], np.float32)
+    )
+
+
+@pytest.fixture
+def gallery(tmp_path: Path) -> Gallery:
+    plain = tiny_model()
+    made = Gallery.create(tmp_path / "g", Model(plain.encoder, plain.temperature))
+    rows = [Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(40)]
+    made.append(rows, unit(np.random.default_rng(0).standard_normal((40, plain.dim))))
+    return made
+
+
+def _policy(gallery: Gallery) -> Policy | None:
+    return load_policy(gallery, "text", "images", 0.1, 0.02)
+
+
+def _calibrate(gallery: Gallery) -> None:
+    calibrate(gallery, QUERIES, "text", rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("before", [None, _knowing("a river")])
+@pytest.mark.parametrize("after", [None, _knowing("a harbour")])
+def test_what_was_calibrated_with_other_knowledge_is_refused_until_calibrated_again(
+    gallery: Gallery, before: Acquaintance | None, after: Acquaintance | None
+) -> None:
+    gallery.model.acquaintance = before
+    assert _policy(gallery) is None
+    _calibrate(gallery)
+    assert _policy(gallery) is not None
+    gallery.model.acquaintance = after
+    if before is after:
+        assert Retriever(gallery).search(text="a lake").percentile is not None
+        return
+    for ask in (_policy, lambda held: Retriever(held).search(text="a lake")):
+        with pytest.raises(ModelError, match=REFUSED):
+            ask(gallery)
+    _calibrate(gallery)
+    assert Retriever(gallery).search(text="a lake").percentile is not None
+
+
+def test_a_gallery_calibrates_itself_anew(gallery: Gallery) -> None:
+    self_calibrate(gallery, np.random.default_rng(0))
+    gallery.model.acquaintance = _knowing("a harbour")
+    with pytest.raises(ModelError, match=REFUSED):
+        _policy(gallery)
+    self_calibrate(gallery, np.random.default_rng(0))
+    assert _policy(gallery) is not None
+
+
+def test_pictures_are_judged_as_before_whatever_texts_the_model_knows(gallery: Gallery) -> None:
+    self_calibrate(gallery, np.random.default_rng(0))
+    gallery.model.acquaintance = _knowing("a harbour")
+    assert Retriever(gallery).search(image=picture(0)).percentile is not None
+
+
+def test_a_gallery_without_calibrations_needs_no_model_to_say_so(gallery: Gallery) -> None:
+    opened = Gallery.open(gallery.path)
+    (gallery.path / "model.safetensors").unlink()
+    assert _policy(opened) is None
+
+
+def test_calibrations_of_before_do_not_tell_and_are_used(gallery: Gallery) -> None:
+    _calibrate(gallery)
+    path = calibration_path(gallery, "text", "images")
+    content = json.loads(path.read_text())
+    del content["knowing"]
+    path.write_text(json.dumps(content))
+    gallery.model.acquaintance = _knowing("a harbour")
+    assert _policy(gallery) is not None
