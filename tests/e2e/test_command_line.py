@@ -45,6 +45,11 @@ def test_help_names_every_verb_and_loads_nothing_heavy() -> None:
     assert loaded.stdout.strip() == "[]"
 
 
+def test_the_package_runs_as_the_command_does() -> None:
+    shown = subprocess.run([sys.executable, "-m", "evidex", "--version"], capture_output=True, text=True, timeout=60)
+    assert (shown.returncode, shown.stdout) == (0, _run("--version").stdout)
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_explains_itself(verb: str) -> None:
     shown = _run(verb, "--help")
