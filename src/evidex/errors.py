@@ -53,6 +53,10 @@ class BusyError(EvidexError):
     """The server's queue is full."""
 
 
+class PartError(EvidexError):
+    """A server that holds a part of the gallery does not answer, so any answer would be of less than the whole."""
+
+
 class TrainingError(EvidexError):
     """Training cannot go on, for example because a loss is not finite."""
 
@@ -77,6 +81,7 @@ _OUTCOMES: dict[type[EvidexError], Outcome] = {
     NotFoundError: Outcome(2, 404),
     UnauthorizedError: Outcome(1, 401),
     BusyError: Outcome(1, 429),
+    PartError: Outcome(1, 503),
     TrainingError: Outcome(1, 500),
 }
 

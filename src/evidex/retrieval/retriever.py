@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evidex.data.discover import printable
 from evidex.encoders.acquaintance import STRANGE
-from evidex.errors import InputError
+from evidex.errors import InputError, NotFoundError
 from evidex.retrieval.answers import Answer, Hit, Refinement, Timings, Verdict
 from evidex.retrieval.certainty.calibration_store import Policy, load_policy
 from evidex.retrieval.filters import NO_FILTERS, Filters, Selector, Target
+from evidex.retrieval.found import Found
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Direction
 from evidex.retrieval.partial import Partial, ScanResult
@@ -29,30 +30,11 @@ from evidex.retrieval.scan import scan
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+T = TypeVar("T")
 Query = Any  # a text; or a picture, given as a path or a Pillow image
 LARGEST_TOP = 10_000
 REFINE_RATIO = 0.1  # the paper's deferral ratio
 ABSTAIN_RATIO = 0.02
-
-
-@dataclass(frozen=True)
-class Found:
-    """What the scan and the gate say about a batch, before rows are looked up."""
-
-    first: ScanResult
-    final: list[Partial]
-    refined: NDArray[np.bool_]
-    """(queries,) which of them were asked again."""
-    abstained: NDArray[np.bool_]
-    percentiles: NDArray[np.float64] | None
-    encode_ms: float
-    scan_ms: float
-    refine_ms: float
-    chances: NDArray[np.float64] | None = None
-    """(queries,) that a right row is among the first ``chance_top`` of the first ranking; None where not learnt."""
-    chance_top: int | None = None
-    new_words: Sequence[tuple[str, ...]] = ()
-    """(queries,) words that make a text strange to the model; none for a text that is not."""
 
 
 class Retriever:
@@ -126,14 +108,64 @@ class Retriever:
             return []
         for query in queries:
             _check_query(query, direction)
+        return self._at_a_version_that_is_there(lambda: self._search(queries, direction, top, filters, among))
+
+    def _at_a_version_that_is_there(self, ask: Callable[[], T]) -> T:
         with self._lock:
             try:
-                return self._search(queries, direction, top, filters, among)
+                return ask()
             except (OSError, ValueError):  # the latter is how Arrow tells of a missing file
                 # A writer has joined the table's pieces since, and removed those of the version that is open here.
                 if not self.refresh():
                     raise
-                return self._search(queries, direction, top, filters, among)
+                return ask()
+
+    def scan_rows(
+        self, vectors: NDArray[np.float32], filters: Filters, target: Target, top: int
+    ) -> tuple[ScanResult, dict[int, Row]]:
+        """The best rows for encoded queries and the evidence of all that pass, with the rows that the ids stand for."""
+        return self._at_a_version_that_is_there(lambda: self._scan_rows(vectors, filters, target, top))
+
+    def _scan_rows(
+        self, vectors: NDArray[np.float32], filters: Filters, target: Target, top: int
+    ) -> tuple[ScanResult, dict[int, Row]]:
+        found = self.scan(vectors, self._selected(filters, target), top)
+        ids = np.unique(found.ids).tolist()
+        return found, dict(zip(ids, self.rows_of(ids), strict=True))
+
+    def neighbours(self, ids: Sequence[str], top: int) -> list[list[Hit] | NotFoundError]:
+        """For each id of a row the rows most like it; where it is unknown the error, so that the others get theirs."""
+        return self._at_a_version_that_is_there(lambda: self._neighbours(ids, top))
+
+    def _neighbours(self, ids: Sequence[str], top: int) -> list[list[Hit] | NotFoundError]:
+        vectors: dict[str, NDArray[np.float32]] = {}
+        unknown: dict[str, NotFoundError] = {}
+        for row_id in ids:
+            try:
+                vectors[row_id] = self._vector_of(row_id)
+            except NotFoundError as error:
+                unknown[row_id] = error
+        hits: dict[str, list[Hit]] = {}
+        if vectors:
+            target = self._current_selector().default_target()
+            found, rows = self._scan_rows(np.stack(list(vectors.values())), NO_FILTERS, target, top + 1)
+            for row_id, part in zip(vectors, found, strict=True):
+                like = zip((rows[row] for row in part.ids.tolist()), part.scores.tolist(), strict=True)
+                others = [(row, score) for row, score in like if row.id != row_id][:top]
+                hits[row_id] = [Hit.of(row, rank, score) for rank, (row, score) in enumerate(others, start=1)]
+        return [hits[row_id] if row_id in hits else unknown[row_id] for row_id in ids]
+
+    def vector_of(self, row_id: str) -> NDArray[np.float32]:
+        """Of the row with this id; NotFoundError where there is none."""
+        return self._at_a_version_that_is_there(lambda: self._vector_of(row_id))
+
+    def _vector_of(self, row_id: str) -> NDArray[np.float32]:
+        import pyarrow.compute as pc
+
+        place = pc.index(self.gallery.column("id"), row_id).as_py()
+        if place < 0:
+            raise NotFoundError(f"'{row_id}' is not in the gallery; ids come with the hits of a search")
+        return np.asarray(self.gallery.vectors[place])
 
     def _search(
         self, queries: Sequence[Query], direction: Direction, top: int, filters: Filters, among: Target | None
@@ -141,11 +173,15 @@ class Retriever:
         selector = self._current_selector()
         target = among or selector.default_target()
         policy = self._policy(direction, target)
-        found = self._find(queries, direction, selector.select(filters, target), policy, top)
+        found = self._find(queries, direction, self._selected(filters, target), policy, top)
         promise = None
         if policy is not None and filters == NO_FILTERS and self._refines_as_calibrated:
             promise = policy.promise(top=top, searched=found.first.count)
         return self._answers(queries, found, promise)
+
+    def _selected(self, filters: Filters, target: Target) -> Any:
+        """What `scan` needs to know of the rows that may be found."""
+        return self._current_selector().select(filters, target)
 
     def _current_selector(self) -> Selector:
         if self._selector is None or self._selector.version != self.gallery.version:
@@ -162,7 +198,7 @@ class Retriever:
         self,
         queries: Sequence[Query],
         direction: Direction,
-        rows: NDArray[np.bool_] | None,
+        rows: Any,
         policy: Policy | None,
         top: int,
     ) -> Found:
@@ -218,7 +254,11 @@ class Retriever:
         alone = [0] * len(queries)
         return refine_queries(self.gallery.model, queries, direction, self._refiner, self._seed, indices=alone)
 
-    def scan(self, vectors: NDArray[np.float32], rows: NDArray[np.bool_] | None, top: int) -> ScanResult:
+    def rows_of(self, ids: Sequence[int]) -> list[Row]:
+        """The rows that the ids of a scan stand for."""
+        return self.gallery.rows(ids)
+
+    def scan(self, vectors: NDArray[np.float32], rows: Any, top: int) -> ScanResult:
         """The best rows and the evidence of all, for encoded queries against the selected rows."""
         gallery = self.gallery
         held = gallery.scan_vectors(self._precision)
@@ -235,7 +275,7 @@ class Retriever:
     def _answers(self, queries: Sequence[Query], found: Found, promise: str | None) -> list[Answer]:
         start = time.perf_counter()
         wanted = np.unique(np.concatenate([found.first.ids.ravel(), *(part.ids for part in found.final)]))
-        rows = dict(zip(wanted.tolist(), self.gallery.rows(wanted.tolist()), strict=True))
+        rows = dict(zip(wanted.tolist(), self.rows_of(wanted.tolist()), strict=True))
         row_ms = 1e3 * (time.perf_counter() - start) / len(queries)
         deferred = max(int(found.refined.sum()), 1)
         answers = []

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evidex.errors import NotFoundError
-from evidex.retrieval.answers import Answer, Hit
+from evidex.errors import PartError
+from evidex.retrieval.answers import Answer
 from evidex.retrieval.emptiness import with_reasons
-from evidex.retrieval.filters import NO_FILTERS, Filters, Selector, Target
+from evidex.retrieval.filters import NO_FILTERS, Filters, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Direction
+from evidex.retrieval.parts.joined import JoinedRetriever, Parts
+from evidex.retrieval.parts.wire import PartFound
 from evidex.retrieval.precision import Precision
 from evidex.retrieval.retriever import REFINE_RATIO, Retriever
 from evidex.server.metrics import Metrics
 
 Mode = Literal["auto", "plain", "careful"]
+_NOWHERE = "no row passes, neither here nor on the other servers; loosen a filter"
 _REFINE: dict[Mode, float] = {"auto": REFINE_RATIO, "plain": 0.0, "careful": 1.0}
 
 
@@ -40,47 +44,88 @@ class Neighbours:
     top: int
 
 
+@dataclass(frozen=True)
+class PartScan:
+    """What a server that joins parts asks of this one; the payloads are matrices of encoded queries."""
+
+    top: int
+    filters: Filters
+    among: Target
+
+
 class Engine:
     """Not safe for threads: all calls come from one."""
 
-    def __init__(self, gallery: Gallery, metrics: Metrics, precision: Precision = "float32") -> None:
+    def __init__(
+        self, gallery: Gallery, metrics: Metrics, precision: Precision = "float32", parts: Parts | None = None
+    ) -> None:
         self.gallery = gallery
+        self.parts = parts
+        self._parts_state: list[tuple[int, int]] = []
         self._precision: Precision = precision
         self._metrics = metrics
         self._retrievers: dict[Mode, Retriever] = {}
-        self._selector: Selector | None = None
+        self._own = Retriever(gallery, precision=precision)
         self.is_warm = False
 
     def warm_up(self) -> None:
         """Load the model and compile the scan before the first query comes."""
         retriever = self._retriever("auto")
+        self.take_up(self.ask_parts())
         if len(self.gallery):
             for count in (1, 2):
                 retriever.search_batch(texts=["a first look"] * count, top=1)
         else:
             self.gallery.model  # noqa: B018 (loading it is the point)
-        self._metrics.rows.set(len(self.gallery))
+        self._count_rows()
         self.is_warm = True
 
     def refresh(self) -> bool:
         """Take up new rows and calibrations; whether there are new rows."""
         changed = self.gallery.refresh()
-        for retriever in self._retrievers.values():
+        for retriever in (self._own, *self._retrievers.values()):
             retriever.refresh()
-        self._metrics.rows.set(len(self.gallery))
+        if changed:
+            self._parts_state = []
+            self.take_up(self.ask_parts())
+        self._count_rows()
         return changed
 
-    def run(self, key: Search | Neighbours, payloads: list[Any]) -> Sequence[Any]:
+    def ask_parts(self) -> list[tuple[int, int]]:
+        """Version and rows of each part; an error where one does not answer or holds vectors of another model.
+
+        May be called from any thread.
+        """
+        if self.parts is None:
+            return []
+        abouts = self.parts.each(lambda part: part.about())
+        for part, about in zip(self.parts.parts, abouts, strict=True):
+            if about["model_fingerprint"] != self.gallery.info.model_fingerprint:
+                raise PartError(f"part {part.address} holds vectors of another model; index it with the same one")
+        return [(int(about["version"]), int(about["rows"])) for about in abouts]
+
+    def take_up(self, state: list[tuple[int, int]]) -> bool:
+        """Measure usual queries anew if what `ask_parts` said has changed; whether it has."""
+        if state == self._parts_state:
+            return False
+        retriever = self._retriever("auto")
+        if isinstance(retriever, JoinedRetriever):
+            retriever.calibrate_together(np.random.default_rng(0))
+        self._parts_state = state
+        self._count_rows()
+        return True
+
+    def _count_rows(self) -> None:
+        self._metrics.rows.set(len(self.gallery) + sum(rows for _, rows in self._parts_state))
+
+    def run(self, key: Search | Neighbours | PartScan, payloads: list[Any]) -> Sequence[Any]:
         """Answer a batch in one scan."""
         if isinstance(key, Neighbours):
             self._metrics.batch_size.labels("neighbours").observe(len(payloads))
-            try:
-                return self._neighbours(payloads, key.top)
-            except (OSError, ValueError):  # the latter is how Arrow tells of a missing file
-                # A writer has joined the table's pieces since, and removed those of the version that is open here.
-                if not self.gallery.refresh():
-                    raise
-                return self._neighbours(payloads, key.top)
+            return self._retriever("auto").neighbours(payloads, key.top)
+        if isinstance(key, PartScan):
+            self._metrics.batch_size.labels("part").observe(sum(map(len, payloads)))
+            return self._part(key, payloads)
         self._metrics.batch_size.labels(key.direction).observe(len(payloads))
         answers = self._search(key, payloads)
         for answer in answers:
@@ -91,37 +136,31 @@ class Engine:
         search: Callable[..., list[Answer]] = self._retriever(key.mode).search_batch
         queries = {"texts" if key.direction == "text" else "images": payloads}
         answers = search(**queries, top=key.top, filters=key.filters, among=key.among)
+        if self.parts is not None:
+            return [answer if answer.searched else replace(answer, emptiness=_NOWHERE) for answer in answers]
         return with_reasons(answers, self.gallery, key.filters, key.among)
 
     def _retriever(self, mode: Mode) -> Retriever:
         if mode not in self._retrievers:
-            self._retrievers[mode] = Retriever(self.gallery, refine_ratio=_REFINE[mode], precision=self._precision)
+            options: dict[str, Any] = {"refine_ratio": _REFINE[mode], "precision": self._precision}
+            self._retrievers[mode] = (
+                Retriever(self.gallery, **options)
+                if self.parts is None
+                else JoinedRetriever(self.gallery, self.parts, **options)
+            )
         return self._retrievers[mode]
 
-    def _neighbours(self, ids: list[str], top: int) -> list[list[Hit] | NotFoundError]:
-        """For each id its hits; where it is unknown the error, so that the others get theirs."""
-        import pyarrow.compute as pc
+    def vector(self, row_id: str) -> NDArray[np.float32]:
+        """Of one of this machine's own rows."""
+        return self._own.vector_of(row_id)
 
-        column = self.gallery.column("id")
-        places = [pc.index(column, row_id).as_py() for row_id in ids]
-        known = [place for place in places if place >= 0]
-        found: dict[int, list[Hit]] = {}
-        if known:
-            if self._selector is None or self._selector.version != self.gallery.version:
-                self._selector = Selector(self.gallery)
-            rows = self._selector.select(NO_FILTERS, self._selector.default_target())
-            vectors = np.asarray(self.gallery.vectors[known])
-            for place, part in zip(known, self._retriever("auto").scan(vectors, rows, top + 1), strict=True):
-                kept = [
-                    (int(row), float(score)) for row, score in zip(part.ids, part.scores, strict=True) if row != place
-                ]
-                shown = self.gallery.rows([row for row, _ in kept[:top]])
-                found[place] = [
-                    Hit.of(row, rank, score)
-                    for rank, (row, (_, score)) in enumerate(zip(shown, kept, strict=False), start=1)
-                ]
-        unknown = "'{}' is not in the gallery; ids come with the hits of a search"
-        return [
-            found[place] if place >= 0 else NotFoundError(unknown.format(row_id))
-            for place, row_id in zip(places, ids, strict=True)
-        ]
+    def _part(self, key: PartScan, batches: list[NDArray[np.float32]]) -> list[PartFound]:
+        """What this machine's own rows say to each batch of queries; what lies elsewhere others are asked for."""
+        found, rows = self._own.scan_rows(np.concatenate(batches), key.filters, key.among, key.top)
+        parts, first = [], 0
+        for batch in batches:
+            own = slice(first, first := first + len(batch))
+            result = replace(found, ids=found.ids[own], scores=found.scores[own], log_sum_exp=found.log_sum_exp[own])
+            places = np.unique(result.ids)
+            parts.append(PartFound(result, places, tuple(rows[place] for place in places.tolist())))
+        return parts

@@ -2,21 +2,57 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import get_args
 
 import numpy as np
 
-from evidex.retrieval.certainty.calibration_store import load_policy
+from evidex.errors import PartError
+from evidex.retrieval.certainty.calibration_store import Policy, load_policy
 from evidex.retrieval.filters import Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Direction
+from evidex.retrieval.parts.joined import Parts
 from evidex.retrieval.retriever import ABSTAIN_RATIO, REFINE_RATIO
 from evidex.server.schemas import CalibrationOut, GalleryOut, LimitsOut
 from evidex.server.settings import Settings
 
 
-def overview(gallery: Gallery, settings: Settings) -> GalleryOut:
-    """Count rows, places and times; columns are read once a version."""
+def overview(gallery: Gallery, settings: Settings, parts: Parts | None = None) -> GalleryOut:
+    """Count rows, places and times; columns are read once a version. What lies elsewhere is asked for and added."""
+    here = _overview(gallery, settings)
+    if parts is None:
+        return here
+    try:
+        others = [GalleryOut.model_validate(about) for about in parts.each(lambda part: part.about())]
+    except ValueError:
+        raise PartError("a part describes itself in words that are not understood; update both sides") from None
+    measured = parts.calibrations.items()
+    known = [_calibration(Policy.of(found, REFINE_RATIO, ABSTAIN_RATIO), *key, None) for key, found in measured]
+    return _together([here, *others]).model_copy(update={"calibrations": known})
+
+
+def _together(parts: Sequence[GalleryOut]) -> GalleryOut:
+    """Counts of all parts; the version and the limits stay those of the first."""
+    kinds: Counter[str] = Counter()
+    for part in parts:
+        kinds.update(part.kinds)
+    boxes = np.array([part.bounds for part in parts if part.bounds is not None])
+    return parts[0].model_copy(
+        update={
+            "rows": sum(part.rows for part in parts),
+            "kinds": dict(kinds),
+            "georeferenced": sum(part.georeferenced for part in parts),
+            "dated": sum(part.dated for part in parts),
+            "bounds": [*boxes[:, :2].min(axis=0).tolist(), *boxes[:, 2:].max(axis=0).tolist()] if len(boxes) else None,
+            "first": min((part.first for part in parts if part.first is not None), default=None),
+            "last": max((part.last for part in parts if part.last is not None), default=None),
+        }
+    )
+
+
+def _overview(gallery: Gallery, settings: Settings) -> GalleryOut:
     import pyarrow.compute as pc
 
     kinds = {entry["values"].as_py(): entry["counts"].as_py() for entry in gallery.column("kind").value_counts()}
@@ -60,16 +96,19 @@ def _calibrations(gallery: Gallery, texts: int, max_top: int) -> list[Calibratio
         for target in get_args(Target):
             policy = load_policy(gallery, direction, target, REFINE_RATIO, ABSTAIN_RATIO)
             if policy is not None:
-                marks = policy.calibration.percentile([policy.refine.threshold, policy.abstain.threshold])
-                found.append(
-                    CalibrationOut(
-                        direction=direction,
-                        among=target,
-                        queries=len(policy.calibration.scores),
-                        score=policy.calibration.score,
-                        refine_above=float(marks[0]),
-                        abstain_above=float(marks[1]),
-                        promise=policy.promise(top=max_top, searched=rows[target]),
-                    )
-                )
+                promise = policy.promise(top=max_top, searched=rows[target])
+                found.append(_calibration(policy, direction, target, promise))
     return found
+
+
+def _calibration(policy: Policy, direction: Direction, target: Target, promise: str | None) -> CalibrationOut:
+    marks = policy.calibration.percentile([policy.refine.threshold, policy.abstain.threshold])
+    return CalibrationOut(
+        direction=direction,
+        among=target,
+        queries=len(policy.calibration.scores),
+        score=policy.calibration.score,
+        refine_above=float(marks[0]),
+        abstain_above=float(marks[1]),
+        promise=promise,
+    )

@@ -9,11 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from evidex.errors import BusyError, EvidexError
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.errors import BusyError, EvidexError, PartError
 from evidex.retrieval.answers import Answer, Hit
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.parts.joined import Parts
+from evidex.retrieval.parts.part import Part
+from evidex.retrieval.parts.wire import PartFound
 from evidex.server.batching import Batcher
-from evidex.server.engine import Engine, Neighbours, Search
+from evidex.server.engine import Engine, Neighbours, PartScan, Search
 from evidex.server.items import Items
 from evidex.server.limits import BoundedPool, within
 from evidex.server.metrics import Metrics
@@ -33,7 +39,10 @@ class Service:
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self.settings = settings
         self.metrics = metrics
-        self.engine = Engine(Gallery.open(settings.gallery), metrics, settings.precision)
+        # Half of the time, so that a part that hangs is named before the request itself is given up.
+        others = [Part(address, settings.part_token, settings.request_seconds / 2) for address in settings.parts]
+        self.parts = Parts(others) if others else None
+        self.engine = Engine(Gallery.open(settings.gallery), metrics, settings.precision, self.parts)
         self.items = Items(settings.gallery)
         self.thumbnails = Thumbnails(self.items, settings.cache_bytes, metrics)
         self.pictures = BoundedPool(settings.picture_workers, settings.picture_queue, "pictures")
@@ -63,6 +72,8 @@ class Service:
         await self._batcher.stop()
         self._search_thread.shutdown(wait=True, cancel_futures=True)
         self.pictures.close()
+        if self.parts is not None:
+            self.parts.close()
 
     async def search(self, key: Search, queries: Sequence[Any]) -> list[Answer]:
         answers: list[Answer] = await within(self.settings.request_seconds, self._batcher.submit(key, queries))
@@ -75,10 +86,24 @@ class Service:
         hits: list[Hit] = found
         return hits
 
+    async def scan_part(self, key: PartScan, vectors: NDArray[np.float32]) -> PartFound:
+        """What this machine's own rows say to queries of a server that joins parts."""
+        found: list[PartFound] = await within(self.settings.request_seconds, self._batcher.submit(key, [vectors]))
+        return found[0]
+
+    async def vector(self, row_id: str) -> NDArray[np.float32]:
+        """Of one of this machine's own rows."""
+        look = self._in_search_thread(lambda: self.engine.vector(row_id))
+        return await within(self.settings.request_seconds, look)
+
+    def owner(self, row_id: str) -> tuple[Part, str] | None:
+        """The server that holds the row, if it is another, and what it calls it."""
+        return None if self.parts is None else self.parts.owner(row_id)
+
     async def overview(self) -> GalleryOut:
         known = self._overview
         if known is None:
-            look = self._in_search_thread(lambda: overview(self.engine.gallery, self.settings))
+            look = self._in_search_thread(lambda: overview(self.engine.gallery, self.settings, self.parts))
             known = self._overview = await within(self.settings.request_seconds, look)
         return known
 
@@ -104,12 +129,25 @@ class Service:
                 if now != seen:
                     await self.refresh()
                     seen = now  # taken before the look, so that what changed in between is seen the next time
+                if self.parts is not None:
+                    await self._look_at_parts()
                 if self.engine.is_warm:
                     self.trouble = None
+            except PartError as error:
+                self.trouble = str(error)
+                _LOG.warning("%s", self.trouble)
             except (EvidexError, OSError, ValueError) as error:
                 # The rows that are mapped go on being served.
                 self.trouble = f"the gallery cannot be read any more ({' '.join(str(error).split())[:200]})"
                 _LOG.warning("%s", self.trouble)
+
+    async def _look_at_parts(self) -> None:
+        """Take up what other machines have new; a server that was started before them becomes ready with them."""
+        if not self.engine.is_warm:
+            await self._in_search_thread(self.engine.warm_up)
+        abouts = await asyncio.to_thread(self.engine.ask_parts)  # queries need not wait for that
+        if await self._in_search_thread(lambda: self.engine.take_up(abouts)):
+            self._overview = None
 
     async def _in_search_thread(self, call: Callable[[], T]) -> T:
         try:

@@ -22,6 +22,11 @@ class Settings:
     static: Path | None = None
     """Folder of the built page; None means the one in the package."""
 
+    parts: tuple[str, ...] = ()
+    """Addresses of servers that hold the rest of the archive; this one answers for all."""
+    part_token: str | None = None
+    """What those servers want as bearer token."""
+
     precision: Precision = "float32"
     """Of the vectors that are scanned; int8 reads a quarter of the memory, and the best rows are scored exactly."""
 
@@ -51,8 +56,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise InputError(f"port {self.port} is out of range; choose 0 to 65535 (0 takes a free one)")
-        if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token.strip()):
-            raise InputError("the token is empty or holds characters that no header can carry; use plain ASCII")
+        for name in ("token", "part_token"):
+            _check_token(getattr(self, name))
         for field in fields(self):
             value = getattr(self, field.name)
             least = 0 if field.name in ("port", "batch_seconds", "cache_bytes") else 1e-9
@@ -68,3 +73,8 @@ class Settings:
             return ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+
+def _check_token(token: str | None) -> None:
+    if token is not None and not (token.isascii() and token.isprintable() and token.strip()):
+        raise InputError("the token is empty or holds characters that no header can carry; use plain ASCII")

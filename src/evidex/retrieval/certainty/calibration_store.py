@@ -30,6 +30,16 @@ class Policy:
     guarantee: Guarantee | None
     """That which the threshold for abstaining comes from."""
 
+    @classmethod
+    def of(cls, calibration: Calibration, refine_ratio: float, abstain_ratio: float) -> Policy:
+        """A guaranteed threshold decides about abstaining where there is one, otherwise the ratio does."""
+        refine, abstain, kept = calibration.gate(refine_ratio), calibration.gate(abstain_ratio), None
+        for guarantee in calibration.guarantees:
+            if guarantee.threshold is not None:
+                abstain, kept = Gate(guarantee.threshold), guarantee
+                break
+        return cls(calibration, refine, abstain, refine_ratio, kept)
+
     @property
     def least_top(self) -> int:
         """How many rows a scan must give for the score."""
@@ -92,10 +102,7 @@ def forget(gallery: Gallery) -> None:
 def load_policy(
     gallery: Gallery, direction: Direction, target: Target, refine_ratio: float, abstain_ratio: float
 ) -> Policy | None:
-    """The stored calibration's gates; None if the gallery has none for such queries.
-
-    A guaranteed threshold decides about abstaining where there is one, otherwise the ratio does.
-    """
+    """The stored calibration's gates; None if the gallery has none for such queries."""
     paths = [calibration_path(gallery, direction, target, by_itself=by_itself) for by_itself in (False, True)]
     path = next((path for path in paths if path.exists()), None)
     if path is None:
@@ -103,9 +110,4 @@ def load_policy(
     calibration = Calibration.load(path)
     knowing = None if calibration.knowing is None else known_texts(gallery, direction)
     calibration.check(gallery.info.model_fingerprint, direction, calibration.score, knowing=knowing)
-    refine, abstain, kept = calibration.gate(refine_ratio), calibration.gate(abstain_ratio), None
-    for guarantee in calibration.guarantees:
-        if guarantee.threshold is not None:
-            abstain, kept = Gate(guarantee.threshold), guarantee
-            break
-    return Policy(calibration, refine, abstain, refine_ratio, kept)
+    return Policy.of(calibration, refine_ratio, abstain_ratio)

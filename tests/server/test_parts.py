@@ -1,0 +1,257 @@
+"""Several servers, each with a part of the archive, against one gallery that holds all of it."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from evidex.data.scenes.archive import render_archive
+from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.gate import certainty_lost
+from evidex.retrieval.indexing import IndexOptions
+from evidex.retrieval.retriever import Retriever
+from evidex.server.app import create_app
+from evidex.server.settings import Settings
+from tests.retrieval.archive import tiny_model
+from tests.server.places import live
+
+QUERIES = ["a river between green fields", "dense houses and roads", "avocado armchair", "many planes near a terminal"]
+TOKEN = "between-us"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    whole: Gallery
+    folders: list[Path]
+    front: str
+    second: str
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Rows 0, 3, 6, … here and the others on two further servers."""
+    folder = tmp_path_factory.mktemp("parts")
+    render_archive(folder / "archive", count=126, size=48, georeferenced=True)
+    whole = Gallery.create(folder / "whole", tiny_model())
+    whole.add(folder / "archive", options=IndexOptions(workers=1))
+    folders = []
+    for number in range(3):
+        part = Gallery.create(folder / f"part{number}", tiny_model())
+        places = list(range(number, len(whole), 3))
+        part.append(whole.rows(places), np.array(whole.vectors[places]))
+        folders.append(part.path)
+    with ExitStack() as stack:
+        others = [stack.enter_context(live(Settings(path, port=0, token=TOKEN))) for path in folders[1:]]
+        front = Settings(folders[0], port=0, parts=tuple(others), part_token=TOKEN, refresh_seconds=0.2)
+        yield Cluster(whole, folders, stack.enter_context(live(front)), others[1])
+
+
+def asked(cluster: Cluster, **question: Any) -> dict[str, Any]:
+    reply = httpx.post(f"{cluster.front}/search", json=question, timeout=30)
+    assert reply.status_code == 200, reply.text
+    answer: dict[str, Any] = reply.json()
+    return answer
+
+
+def bare(row_id: str) -> str:
+    return row_id.rpartition(".")[2]
+
+
+@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("top", [1, 7, 126])
+def test_the_answer_is_that_of_the_whole(cluster: Cluster, text: str, top: int) -> None:
+    got = asked(cluster, text=text, top=top, mode="plain")
+    expected = Retriever(cluster.whole, refine_ratio=0.0).search(text=text, top=top)
+    assert [bare(hit["id"]) for hit in got["hits"]] == [hit.id for hit in expected.hits]
+    assert [hit["score"] for hit in got["hits"]] == pytest.approx([hit.score for hit in expected.hits], abs=1e-6)
+    assert got["uncertainty"] == pytest.approx(expected.uncertainty, rel=1e-6)
+    assert got["searched"] == len(cluster.whole)
+    assert {"caption", "footprint", "acquired", "path"} <= got["hits"][0].keys()
+    for hit, known in zip(got["hits"], expected.hits, strict=True):
+        assert hit | {"id": known.id, "score": 0.0} == json.loads(json.dumps(known.json() | {"score": 0.0}))
+
+
+def test_filters_hold_everywhere(cluster: Cluster) -> None:
+    everything = asked(cluster, text=QUERIES[0], top=126)["hits"]
+    west, south, *_ = everything[0]["corners"][3]
+    box = [west - 0.05, south - 0.05, west + 0.05, south + 0.05]
+    expected = Retriever(cluster.whole, refine_ratio=0.0).search(text=QUERIES[0], top=126)
+    inside = asked(cluster, text=QUERIES[0], top=126, bbox=box)
+    assert 0 < inside["searched"] < 126
+    assert inside["searched"] == len(inside["hits"])
+    wanted = {bare(hit["id"]) for hit in inside["hits"]}
+    assert [bare(hit["id"]) for hit in inside["hits"]] == [hit.id for hit in expected.hits if hit.id in wanted]
+    none = asked(cluster, text=QUERIES[0], glob="*.nowhere")
+    assert (none["searched"], none["hits"], none["verdict"]) == (0, [], "abstained")
+
+
+def test_queries_are_judged_by_what_usual_ones_find_in_the_whole(cluster: Cluster) -> None:
+    whole = Retriever(cluster.whole)
+    texts = [*COMMON_QUESTIONS, QUERIES[0]]
+    *usual, own = certainty_lost(whole.scan(whole.encode(texts, "text"), None, 1)).tolist()
+    got = asked(cluster, text=QUERIES[0], mode="plain")["percentile"]
+    assert got == pytest.approx(np.mean(np.array(usual) < own), abs=1e-9)
+    about = httpx.get(f"{cluster.front}/gallery").json()
+    assert about["rows"] == 126
+    assert about["kinds"] == {"image": 126}
+    assert {(each["direction"], each["among"]) for each in about["calibrations"]} == {
+        ("text", "images"),
+        ("image", "images"),
+    }
+    assert "evidex_gallery_rows 126.0" in httpx.get(f"{cluster.front}/metrics").text
+
+
+def test_rows_of_other_machines_can_be_looked_at(cluster: Cluster) -> None:
+    hits = asked(cluster, text=QUERIES[0], top=126)["hits"]
+    by_part = {hit["id"].partition(".")[0] if "." in hit["id"] else "0": hit for hit in hits}
+    assert set(by_part) == {"0", "1", "2"}
+    with httpx.Client(base_url=cluster.front) as client:
+        for hit in by_part.values():
+            item = client.get(f"/items/{hit['id']}").json()
+            assert (item["id"], item["path"]) == (hit["id"], hit["path"])
+            picture = client.get(f"/items/{hit['id']}/thumbnail")
+            assert picture.content.startswith(b"\xff\xd8\xff")
+            again = client.get(f"/items/{hit['id']}/thumbnail", headers={"If-None-Match": picture.headers["etag"]})
+            assert again.status_code == 304
+            like = asked(cluster, item=hit["id"], top=3)
+            assert like["hits"][0]["id"] == hit["id"]
+        for unknown in ("1.0f3c", "3.0f3c", "9999999999999.0f3c", "1.", "1.../../health", "0.x"):
+            assert client.get(f"/items/{unknown}").status_code == 404, unknown
+            assert client.get(f"/items/{unknown}/preview").status_code == 404, unknown
+
+
+def test_neighbours_are_those_of_the_whole(cluster: Cluster) -> None:
+    hits = asked(cluster, text=QUERIES[1], top=126)["hits"]
+    whole = Retriever(cluster.whole)
+    for hit in hits[::17]:
+        got = httpx.get(f"{cluster.front}/items/{hit['id']}/neighbours", params={"top": 5}).json()["hits"]
+        (expected,) = whole.neighbours([bare(hit["id"])], 5)
+        assert isinstance(expected, list)
+        assert [bare(each["id"]) for each in got] == [each.id for each in expected]
+
+
+def test_parts_ask_for_their_token_and_answer_for_themselves_alone(cluster: Cluster) -> None:
+    vectors = tiny_model().encode_texts(["a river"])
+    from evidex.errors import PartError
+    from evidex.retrieval.filters import NO_FILTERS
+    from evidex.retrieval.parts.part import Part
+
+    with pytest.raises(PartError, match="401"):
+        Part(cluster.second).scan(vectors, NO_FILTERS, "images", 5)
+    found = Part(cluster.second, TOKEN).scan(vectors, NO_FILTERS, "images", 5)
+    assert found.result.count == 42
+    assert Part(cluster.front).scan(vectors, NO_FILTERS, "images", 5).result.count == 42
+    with pytest.raises(PartError, match="top is 500; give 1 to 200"):
+        Part(cluster.front).scan(vectors, NO_FILTERS, "images", 500)
+    with pytest.raises(PartError, match="no vectors of 32"):
+        Part(cluster.front).scan(vectors[:, :31], NO_FILTERS, "images", 5)
+
+
+def test_new_rows_elsewhere_are_found_and_counted(cluster: Cluster, tmp_path: Path) -> None:
+    from tests.server.places import asking
+
+    render_archive(tmp_path / "more", count=25, size=48, seed=5)
+    part = Gallery.create(tmp_path / "growing", tiny_model())
+    with live(Settings(part.path, port=0, refresh_seconds=0.1)) as address:
+        settings = Settings(cluster.folders[0], parts=(address,), refresh_seconds=0.1)
+
+        async def ask(client: httpx.AsyncClient) -> tuple[int, int]:
+            import asyncio
+
+            before = (await client.get("/gallery")).json()["rows"]
+            part.add(tmp_path / "more", options=IndexOptions(workers=1))
+            for _ in range(200):
+                after = (await client.get("/gallery")).json()["rows"]
+                if after == 67:
+                    break
+                await asyncio.sleep(0.05)
+            answer = (await client.post("/search", json={"text": QUERIES[0], "top": 100})).json()
+            assert answer["searched"] == 67
+            return before, after
+
+        assert asking(settings, ask) == (42, 67)
+
+
+def test_a_part_that_is_gone_is_said_and_no_answer_is_given(cluster: Cluster, tmp_path: Path) -> None:
+    part = Gallery.create(tmp_path / "part", tiny_model())
+    part.append(cluster.whole.rows([1]), np.array(cluster.whole.vectors[[1]]))
+    with ExitStack() as stack:
+        gone = stack.enter_context(live(Settings(part.path, port=0)))
+        settings = Settings(cluster.folders[0], port=0, parts=(gone,), refresh_seconds=0.1)
+        front = ExitStack()
+        with front:
+            address = front.enter_context(live(settings))
+            assert httpx.post(f"{address}/search", json={"text": "a river"}).status_code == 200
+            stack.close()
+            reply = httpx.post(f"{address}/search", json={"text": "a river"})
+            assert reply.status_code == 503
+            assert reply.json()["error"].startswith(f"part {gone} does not answer (")
+            for _ in range(100):
+                ready = httpx.get(f"{address}/ready")
+                if ready.status_code == 503:
+                    break
+            assert gone in ready.json()["error"]
+
+
+def test_a_server_that_starts_before_its_parts_becomes_ready_with_them(cluster: Cluster, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    part = Gallery.create(tmp_path / "late", tiny_model())
+    part.append(cluster.whole.rows([1]), np.array(cluster.whole.vectors[[1]]))
+    settings = Settings(cluster.folders[0], port=0, parts=(f"http://127.0.0.1:{port}",), refresh_seconds=0.1)
+    import threading
+
+    import uvicorn
+
+    from evidex.server.running import bound
+
+    listener = bound(settings)
+    server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="critical"))
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    try:
+        for _ in range(200):
+            try:
+                if "does not answer" in httpx.get(f"{address}/ready").text:
+                    break
+            except httpx.TransportError:
+                pass
+            threading.Event().wait(0.05)
+        else:
+            pytest.fail("the missing part was not noticed")
+        with live(Settings(part.path, port=port)):
+            for _ in range(200):
+                if httpx.get(f"{address}/ready").status_code == 200:
+                    break
+                threading.Event().wait(0.05)
+            assert httpx.post(f"{address}/search", json={"text": "a river"}).json()["searched"] == 43
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        listener.close()
+
+
+def test_a_part_of_another_model_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    from evidex.errors import PartError
+    from evidex.retrieval.parts.joined import Parts
+    from evidex.retrieval.parts.part import Part
+    from evidex.server.engine import Engine
+    from evidex.server.metrics import Metrics
+
+    other = Gallery.create(tmp_path / "other", tiny_model(1))
+    with live(Settings(other.path, port=0)) as address:
+        engine = Engine(Gallery.open(cluster.folders[0]), Metrics(), parts=Parts([Part(address)]))
+        with pytest.raises(PartError, match="vectors of another model"):
+            engine.warm_up()
