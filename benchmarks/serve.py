@@ -88,18 +88,18 @@ def main() -> int:
     options = _options()
     with tempfile.TemporaryDirectory() as folder:
         gallery = Path(folder) / "gallery"
-        _make_gallery(gallery, options.rows, options.dim)
+        make_gallery(gallery, range(options.rows), options.dim)
         loads = {"batched": Load(), "single": Load()}
         texts = distinct_texts()
-        with _server(gallery) as batched, _server(gallery, "--batch", "1", "--batch-wait", "0") as single:
+        with serving(gallery) as batched, serving(gallery, "--batch", "1", "--batch-wait", "0") as single:
             servers = {"batched": batched, "single": single}
             for server in servers.values():
-                asyncio.run(_ask(server.port, options.clients, texts, seconds=1.0))
+                asyncio.run(ask(server.port, options.clients, texts, seconds=1.0))
             for _ in range(options.rounds):
                 for name, server in servers.items():
                     seconds = options.seconds / options.rounds
-                    loads[name].add(asyncio.run(_ask(server.port, options.clients, texts, seconds=seconds)))
-        with _server(gallery) as fresh:
+                    loads[name].add(asyncio.run(ask(server.port, options.clients, texts, seconds=seconds)))
+        with serving(gallery) as fresh:
             both = (repeated_texts(), texts)
             warm_load, warming = _watched(fresh, options.clients, both, options.warm_up)
             warm, samples = _watched(fresh, options.clients, both, options.memory_requests)
@@ -184,7 +184,8 @@ def is_flat(samples: list[Sample]) -> bool:
     return bool(rise < allowed and objects + 2 * objects_error < _MOST_OBJECTS)
 
 
-def _make_gallery(path: Path, rows: int, dim: int) -> None:
+def make_gallery(path: Path, rows: range, dim: int) -> None:
+    """Those of the rows; a row is the same in whatever gallery."""
     import torch
 
     from evidex.config import EncoderConfig
@@ -195,10 +196,10 @@ def _make_gallery(path: Path, rows: int, dim: int) -> None:
 
     torch.manual_seed(0)
     gallery = Gallery.create(path, Model(new_compact(EncoderConfig(image_size=32, dim=dim), _WORDS), 0.1))
-    rng = np.random.default_rng(0)
-    centres = rng.standard_normal((100, dim)).astype(np.float32)
-    for first in range(0, rows, 20_000):
-        count = min(20_000, rows - first)
+    centres = np.random.default_rng(0).standard_normal((100, dim)).astype(np.float32)
+    for first in range(rows.start, rows.stop, 20_000):
+        count = min(20_000, rows.stop - first)
+        rng = np.random.default_rng([1, first])
         vectors = centres[rng.integers(0, 100, count)] + rng.standard_normal((count, dim)).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         names = [f"/synthetic/{number:07d}.tif" for number in range(first, first + count)]
@@ -206,7 +207,7 @@ def _make_gallery(path: Path, rows: int, dim: int) -> None:
 
 
 @contextmanager
-def _server(gallery: Path, *options: str) -> Iterator[Server]:
+def serving(gallery: Path, *options: str) -> Iterator[Server]:
     code = "import typer; from evidex.cli import serve; typer.run(serve.command)"
     process = subprocess.Popen(
         [sys.executable, "-c", code, "--gallery", str(gallery), "--port", "0", "--queue", "1000", *options],
@@ -218,7 +219,7 @@ def _server(gallery: Path, *options: str) -> Iterator[Server]:
         if found is None:
             raise SystemExit("the server did not start")
         port = int(found[1])
-        while b"200" not in asyncio.run(_once(port, "/ready")).split(b"\r\n")[0]:
+        while b"200" not in asyncio.run(once(port, "/ready")).split(b"\r\n")[0]:
             time.sleep(0.1)
         yield Server(port, process.pid)
     finally:
@@ -226,7 +227,7 @@ def _server(gallery: Path, *options: str) -> Iterator[Server]:
         process.wait(30)
 
 
-async def _ask(
+async def ask(
     port: int, clients: int, texts: Iterator[str], *, seconds: float | None = None, requests: int | None = None
 ) -> Load:
     """Clients that ask one query after the other, for so long or so many in all."""
@@ -261,7 +262,7 @@ def _watched(
     load, samples = Load(), [_sample(server, 0)]
     for number in range(1, _SAMPLES + 1):
         part = requests * number // _SAMPLES - requests * (number - 1) // _SAMPLES
-        load.add(asyncio.run(_ask(server.port, clients, kinds[number % len(kinds)], requests=part)))
+        load.add(asyncio.run(ask(server.port, clients, kinds[number % len(kinds)], requests=part)))
         samples.append(_sample(server, len(load.latencies)))
     print(f"{requests} requests, {samples[0].resident:.1f} -> {samples[-1].resident:.1f} MiB", file=sys.stderr)
     return load, samples
@@ -273,7 +274,7 @@ async def _response(reader: asyncio.StreamReader) -> bytes:
     return head + await reader.readexactly(int(length[1]) if length else 0)
 
 
-async def _once(port: int, path: str) -> bytes:
+async def once(port: int, path: str) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     answer = await _response(reader)
@@ -282,7 +283,7 @@ async def _once(port: int, path: str) -> bytes:
 
 
 def _sample(server: Server, requests: int) -> Sample:
-    metrics = asyncio.run(_once(server.port, "/metrics")).decode()
+    metrics = asyncio.run(once(server.port, "/metrics")).decode()
     objects = re.search(r"^evidex_python_blocks (\S+)", metrics, re.MULTILINE)
     status = Path(f"/proc/{server.process}/status").read_text()
     kibibytes = {name: int(value) for name, value in re.findall(r"^(\w+):\s+(\d+) kB", status, re.MULTILINE)}
