@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,17 +15,25 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+import uvicorn
 
 from evidex.data.scenes.archive import render_archive
+from evidex.errors import InputError, PartError
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
+from evidex.retrieval.filters import NO_FILTERS
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import certainty_lost
 from evidex.retrieval.indexing import IndexOptions
+from evidex.retrieval.parts.joined import Parts
+from evidex.retrieval.parts.part import Part
 from evidex.retrieval.retriever import Retriever
 from evidex.server.app import create_app
+from evidex.server.engine import Engine
+from evidex.server.metrics import Metrics
+from evidex.server.running import bound
 from evidex.server.settings import Settings
 from tests.retrieval.archive import tiny_model
-from tests.server.places import live
+from tests.server.places import asking, live
 
 QUERIES = ["a river between green fields", "dense houses and roads", "avocado armchair", "many planes near a terminal"]
 TOKEN = "between-us"
@@ -142,10 +152,6 @@ def test_neighbours_are_those_of_the_whole(cluster: Cluster) -> None:
 
 def test_parts_ask_for_their_token_and_answer_for_themselves_alone(cluster: Cluster) -> None:
     vectors = tiny_model().encode_texts(["a river"])
-    from evidex.errors import PartError
-    from evidex.retrieval.filters import NO_FILTERS
-    from evidex.retrieval.parts.part import Part
-
     with pytest.raises(PartError, match="401"):
         Part(cluster.second).scan(vectors, NO_FILTERS, "images", 5)
     found = Part(cluster.second, TOKEN).scan(vectors, NO_FILTERS, "images", 5)
@@ -158,16 +164,12 @@ def test_parts_ask_for_their_token_and_answer_for_themselves_alone(cluster: Clus
 
 
 def test_new_rows_elsewhere_are_found_and_counted(cluster: Cluster, tmp_path: Path) -> None:
-    from tests.server.places import asking
-
     render_archive(tmp_path / "more", count=25, size=48, seed=5)
     part = Gallery.create(tmp_path / "growing", tiny_model())
     with live(Settings(part.path, port=0, refresh_seconds=0.1)) as address:
         settings = Settings(cluster.folders[0], parts=(address,), refresh_seconds=0.1)
 
         async def ask(client: httpx.AsyncClient) -> tuple[int, int]:
-            import asyncio
-
             before = (await client.get("/gallery")).json()["rows"]
             part.add(tmp_path / "more", options=IndexOptions(workers=1))
             for _ in range(200):
@@ -210,12 +212,6 @@ def test_a_server_that_starts_before_its_parts_becomes_ready_with_them(cluster: 
     part = Gallery.create(tmp_path / "late", tiny_model())
     part.append(cluster.whole.rows([1]), np.array(cluster.whole.vectors[[1]]))
     settings = Settings(cluster.folders[0], port=0, parts=(f"http://127.0.0.1:{port}",), refresh_seconds=0.1)
-    import threading
-
-    import uvicorn
-
-    from evidex.server.running import bound
-
     listener = bound(settings)
     server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="critical"))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
@@ -244,14 +240,33 @@ def test_a_server_that_starts_before_its_parts_becomes_ready_with_them(cluster: 
 
 
 def test_a_part_of_another_model_is_refused(cluster: Cluster, tmp_path: Path) -> None:
-    from evidex.errors import PartError
-    from evidex.retrieval.parts.joined import Parts
-    from evidex.retrieval.parts.part import Part
-    from evidex.server.engine import Engine
-    from evidex.server.metrics import Metrics
-
     other = Gallery.create(tmp_path / "other", tiny_model(1))
     with live(Settings(other.path, port=0)) as address:
         engine = Engine(Gallery.open(cluster.folders[0]), Metrics(), parts=Parts([Part(address)]))
         with pytest.raises(PartError, match="vectors of another model"):
             engine.warm_up()
+
+
+def test_a_server_without_rows_of_its_own_answers_for_the_others(cluster: Cluster, tmp_path: Path) -> None:
+    empty = Gallery.create(tmp_path / "empty", tiny_model())
+    with live(Settings(cluster.folders[1], port=0)) as other:
+
+        async def ask(client: httpx.AsyncClient) -> dict[str, Any]:
+            answer: dict[str, Any] = (await client.post("/search", json={"text": QUERIES[0], "top": 4})).json()
+            return answer
+
+        got = asking(Settings(empty.path, parts=(other,)), ask)
+    expected = Retriever(Gallery.open(cluster.folders[1])).search(text=QUERIES[0], top=4)
+    assert [hit["id"] for hit in got["hits"]] == [f"1.{hit.id}" for hit in expected.hits]
+    assert got["uncertainty"] == pytest.approx(expected.uncertainty, rel=1e-6)
+    assert got["calibrated"]
+
+
+@pytest.mark.parametrize(
+    "address", ["west", "ftp://west", "http://", "http://west:99999", "http://west:x", "http://a/b"]
+)
+def test_an_address_that_is_none_is_said_before_anything_is_served(cluster: Cluster, address: str) -> None:
+    with pytest.raises(InputError, match="write http://HOST:PORT"):
+        create_app(Settings(cluster.folders[0], parts=(address,)))
+    with pytest.raises(InputError, match="give 1024"):
+        Settings(cluster.folders[0], parts=("http://west",), largest_batch=2000)

@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from evidex.errors import InputError
+from evidex.retrieval.parts.wire import MOST_QUERIES
 from evidex.retrieval.precision import Precision
 
 
@@ -56,6 +57,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise InputError(f"port {self.port} is out of range; choose 0 to 65535 (0 takes a free one)")
+        if self.parts and self.largest_batch > MOST_QUERIES:
+            raise InputError(f"largest_batch {self.largest_batch} is more than parts take at once; give {MOST_QUERIES}")
         for name in ("token", "part_token"):
             _check_token(getattr(self, name))
         for field in fields(self):
