@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from evidex.degrade import Lexicon
 from evidex.encoders.model import SHIPPED, Model, load_model
 from evidex.encoders.towers import TowerEncoder
 from evidex.evaluation.protocol import evaluate
-from evidex.training.acquaint import acquaint
+from evidex.training.acquaint import acquaint, own_similarity
 
 LIMIT_BYTES = 29_000_000
 
@@ -38,8 +39,10 @@ def main() -> int:
     phrases = [" ".join((entry.phrase, *entry.alternatives)) for entry in Lexicon.load().entries]
     taught = load_dataset(arguments.dataset, "train").captions
     smaller = with_smaller_vocabulary(model, taught + phrases)
-    smaller.save(arguments.target, half=True)
-    final = load_model(arguments.target, device="cpu")
+    with tempfile.TemporaryDirectory() as folder:  # the target is replaced once, by the finished model
+        rounded = Path(folder) / "rounded.safetensors"
+        smaller.save(rounded, half=True)
+        final = load_model(rounded, device="cpu")
     val = load_dataset(arguments.dataset, "val")
     clean = evaluate(final, val, absent=False)
     noisy = evaluate(final, val, noisy_seed=0, absent=False)
@@ -50,9 +53,10 @@ def main() -> int:
         "data": "RSICD train (8,734 images); no licence is stated by its authors, research use",
         "start": "EfficientNet-Lite0 (Apache-2.0) and MiniLM-L6 (Apache-2.0)",
     }
-    final.acquaintance = acquaint(final, taught, val.captions)
-    if final.acquaintance is None:
+    known = acquaint(final, taught, val.captions)
+    if known is None:
         sys.exit("the captions are too few to tell what the model was taught; train it on a larger dataset")
+    final.acquaintance = known.with_matches(own_similarity(final, val))
     final.save(arguments.target, half=True)
     print(f"{arguments.target}: {arguments.target.stat().st_size / 1e6:.1f} MB")
     print(f"clean RSUM {clean.recall.rsum:.2f}, noisy RSUM {noisy.recall.rsum:.2f}")

@@ -42,6 +42,7 @@ export interface Answer {
   chance: number | null;
   chance_top: number | null;
   new_words: string[];
+  floor: number | null;
   promise: string | null;
   searched: number;
   refinement: Refinement | null;

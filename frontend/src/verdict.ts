@@ -4,7 +4,7 @@ import { showPicture, type Answer, type Calibration, type Gallery } from "./api"
 import { h, icon, ICONS, plural } from "./dom";
 
 export function verdictCard(answer: Answer, gallery: Gallery | null, byPicture: boolean, open: (id: string) => void): HTMLElement {
-  const known = answer.percentile !== null || answer.new_words.length > 0; // strange questions have no percentile
+  const known = answer.percentile !== null || answer.new_words.length > 0 || answer.floor !== null; // refused without a percentile
   const wasSure = answer.verdict === "refined" && answer.percentile! < (marks(gallery, byPicture)?.refine_above ?? 0);
   const kind = wasSure ? "answered" : known || answer.searched === 0 ? answer.verdict : "unknown";
   const card = h("div", { class: `verdict ${kind}` });

@@ -1,5 +1,6 @@
 """What lies outside of what a model was taught, against projections by least squares, and the shipped model's own."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,18 @@ def test_too_few_texts_and_numbers_that_do_not_fit_are_refused(known: Acquaintan
             Acquaintance(WORDS, mean, directions, lengths)  # type: ignore[arg-type]
 
 
+def test_a_match_is_what_nine_of_ten_right_pictures_reach(known: Acquaintance) -> None:
+    assert known.least_match is None
+    similarity = np.random.default_rng(8).permutation(np.linspace(-0.2, 0.8, 1001)).astype(np.float32)
+    told = known.with_matches(similarity)
+    assert told.least_match == pytest.approx(np.quantile(similarity.astype(np.float64), 0.1), abs=1e-3)
+    assert told.digest != known.digest
+    assert (told.words, told.lengths is known.lengths) == (known.words, True)
+    for broken in (np.array([0.3, 0.2]), np.array([0.1]), np.array([[0.1, 0.2]]), np.array([0.1, np.nan])):
+        with pytest.raises(ValueError, match="acquaintance"):
+            replace(known, matches=broken.astype(np.float32))
+
+
 def test_the_digest_is_that_of_all_its_parts_in_any_order_of_words(known: Acquaintance) -> None:
     parts = {name: getattr(known, name) for name in ("words", "mean", "directions", "lengths")}
     same = Acquaintance(frozenset(sorted(known.words, reverse=True)), *(parts[name].copy() for name in list(parts)[1:]))
@@ -101,7 +114,7 @@ def test_a_saved_model_keeps_what_it_knows_and_a_damaged_one_is_refused(tmp_path
     rng = np.random.default_rng(7)
     plain = tiny_model()
     trained, others = (rng.standard_normal((100, plain.dim)).astype(np.float32) for _ in "ab")
-    known = fit_acquaintance(WORDS, trained, others)
+    known = fit_acquaintance(WORDS, trained, others).with_matches(rng.random(50, np.float32))
     model = Model(plain.encoder, plain.temperature, acquaintance=known)
     plain.save(tmp_path / "plain.safetensors", half=True)
     model.save(tmp_path / "m.safetensors", half=True)

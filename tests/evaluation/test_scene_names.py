@@ -69,3 +69,13 @@ def test_an_evaluation_asks_for_the_labels_of_its_split(dataset: Dataset) -> Non
     assert set(found.scene_names.precision) == labels
     assert found.scene_names.mean == 1.0
     assert found.to_json()["scene_names"]["mean"] == 1.0
+
+
+def test_names_without_a_match_are_counted_in_galleries_of_one_label() -> None:
+    labels = ["port", "park", "park", "pond"]
+    similarity = np.array([[0.9, 0.1, 0.3, 0.1], [0.1, 0.2, 0.1, 0.6], [0.4, 0.1, 0.1, 0.1]])
+    found = scene_names(similarity, ["port", "park", "pond"], labels, floor=0.25)
+    # elsewhere: port .3 .1, park .1 .6, pond .4 .1; at home .9, .2, .1
+    assert [found.refused_elsewhere, found.refused_at_home] == pytest.approx([3 / 6, 2 / 3])
+    without = scene_names(similarity, ["port", "park", "pond"], labels)
+    assert (without.refused_elsewhere, without.precision) == (None, found.precision)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,8 @@ Numbers = NDArray[np.float64]
 DIRECTIONS = 64
 STRANGE = 0.95
 """Share of the texts that did not train which must lie less far outside."""
+WEAK = 0.1
+"""Share of the right pictures that are less similar to their text than what counts as a match at all."""
 _STEPS = 201
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -40,9 +42,11 @@ class Acquaintance:
     """(directions, dim), orthonormal."""
     lengths: Vectors
     """Quantiles, from 0 to 1 in equal steps, of what lies outside in texts that did not train."""
+    matches: Vectors | None = None
+    """Quantiles likewise of the similarity of such texts to their own pictures; None where not measured."""
 
     def __post_init__(self) -> None:
-        arrays = self.mean, self.directions, self.lengths
+        arrays = self.mean, self.directions, self.lengths, *(() if self.matches is None else (self.matches,))
         if not all(values.dtype == np.float32 and np.isfinite(values).all() for values in arrays):
             raise ValueError("the acquaintance holds numbers that are none")
         fits = self.mean.ndim == self.lengths.ndim == 1 and self.directions.ndim == 2 and len(self.lengths) > 1
@@ -52,14 +56,29 @@ class Acquaintance:
             raise ValueError("the acquaintance's directions are not orthonormal")
         if (np.diff(self.lengths) < 0).any() or self.lengths[0] < 0 or self.lengths[-1] == 0:
             raise ValueError("the acquaintance's lengths do not rise from 0 or more")
+        if self.matches is not None and (
+            self.matches.ndim != 1 or len(self.matches) < 2 or (np.diff(self.matches) < 0).any()
+        ):
+            raise ValueError("the acquaintance's matches do not rise")
 
     @cached_property
     def digest(self) -> str:
         """The same for the same acquaintance alone: what left strange texts out must know which one."""
         digest = hashlib.sha256("\n".join(sorted(self.words)).encode())
-        for values in (self.mean, self.directions, self.lengths):
-            digest.update(np.ascontiguousarray(values).tobytes())
+        for values in (self.mean, self.directions, self.lengths, self.matches):
+            digest.update(b"" if values is None else np.ascontiguousarray(values).tobytes())
         return digest.hexdigest()
+
+    def with_matches(self, similarity: Vectors) -> Acquaintance:
+        """The same, knowing how similar texts that did not train are to their own pictures."""
+        return replace(self, matches=_quantiles(similarity.astype(np.float64)))
+
+    @property
+    def least_match(self) -> float | None:
+        """A best match less similar than this is none, as nearly all right answers are more similar."""
+        if self.matches is None:
+            return None
+        return float(np.interp(WEAK, np.linspace(0.0, 1.0, len(self.matches)), self.matches.astype(np.float64)))
 
     def outside(self, vectors: Vectors) -> Numbers:
         """Length of the part of each vector (n, dim) that lies outside the known directions."""
@@ -104,5 +123,8 @@ def fit_acquaintance(words: frozenset[str], trained: Vectors, others: Vectors) -
     count = min(DIRECTIONS, apart.shape[1] // 2)  # some of the space must be left to lie outside of
     basis = np.ascontiguousarray(np.linalg.eigh(apart.T @ apart)[1][:, ::-1][:, :count].T, np.float32)
     rough = Acquaintance(words, mean.astype(np.float32), basis, np.array([0.0, 1.0], np.float32))
-    lengths = np.quantile(rough.outside(others), np.linspace(0.0, 1.0, _STEPS))
-    return Acquaintance(words, rough.mean, rough.directions, lengths.astype(np.float32))
+    return replace(rough, lengths=_quantiles(rough.outside(others)))
+
+
+def _quantiles(values: Numbers) -> Vectors:
+    return np.quantile(values, np.linspace(0.0, 1.0, _STEPS)).astype(np.float32)

@@ -164,6 +164,11 @@ def load_model(name_or_path: str | Path | None = None, *, device: str | None = N
         path = path / "model.safetensors"  # a run's folder; Hugging Face's has a config.json
     if path.is_file():
         model = _read(path)
+    elif path.is_dir() and not (path / "config.json").is_file():
+        raise ModelError(
+            f"'{name_or_path}' holds no model: neither a run's model.safetensors nor a config.json of Hugging Face; "
+            "train one with 'evidex train'"
+        )
     elif path.is_dir() or "/" in str(name_or_path):
         from evidex.encoders.clip import ClipEncoder
 
@@ -172,7 +177,10 @@ def load_model(name_or_path: str | Path | None = None, *, device: str | None = N
     else:
         raise ModelError(f"'{name_or_path}' is no model: no such file or folder; train one with 'evidex train'")
     target = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    model.encoder.to(target)
+    try:
+        model.encoder.to(target)
+    except (RuntimeError, AssertionError):  # the latter where torch was built without it
+        raise ModelError(f"device '{target}' is not to be had here; use cpu, or leave it out") from None
     model.prepare_for_inference()
     return model
 
@@ -237,6 +245,8 @@ def _acquaintance_tensors(known: Acquaintance) -> dict[str, torch.Tensor]:
     parts: dict[str, np.ndarray] = {
         "words": words, "mean": known.mean, "directions": known.directions, "lengths": known.lengths,
     }  # fmt: skip
+    if known.matches is not None:
+        parts["matches"] = known.matches
     return {f"{_ACQUAINTANCE}{name}": torch.from_numpy(value.copy()) for name, value in parts.items()}
 
 
@@ -250,7 +260,8 @@ def _take_acquaintance(weights: dict[str, torch.Tensor], dim: int) -> Acquaintan
     )
     if len(mean) != dim:
         raise ValueError(f"the acquaintance is of {len(mean)} dimensions, not {dim}")
-    return Acquaintance(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths)
+    matches = parts.get(f"{_ACQUAINTANCE}matches")
+    return Acquaintance(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths, matches)
 
 
 def _checked(description: Any, path: Path) -> dict[str, Any]:

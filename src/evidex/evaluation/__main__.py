@@ -43,7 +43,7 @@ def _figures(model_path: str, dataset_path: str, split: str = "val") -> dict[str
         encode_texts(model, dataset.captions),
         dataset.image_of_caption,
         model.temperature,
-        labels=labels if all(labels) else None,
+        labels=labels if any(labels) else None,
         foreign_images=pictures,
         foreign_texts=foreign,
     )

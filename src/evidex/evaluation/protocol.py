@@ -120,7 +120,9 @@ def name_scenes(model: Encoder, images: Features, labels: Sequence[str | None]) 
     if not names:
         return None
     queries = encode_texts(model, [asked(name) for name in names])
-    return scene_names(match(queries, images).similarity, names, labels)
+    known = getattr(model, "acquaintance", None)
+    floor = None if known is None else known.least_match
+    return scene_names(match(queries, images).similarity, names, labels, floor)
 
 
 def evaluate_features(

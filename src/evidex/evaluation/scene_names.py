@@ -24,13 +24,23 @@ class SceneNames:
 
     precision: dict[str, float]
     """By label."""
+    refused_elsewhere: float | None = None
+    """Share of names that find no match among images of one other label alone; None where no least match is known."""
+    refused_at_home: float | None = None
+    """The same among images of their own label alone."""
 
     @property
     def mean(self) -> float:
         return float(np.mean(list(self.precision.values())))
 
     def to_json(self) -> dict[str, Any]:
-        return {"first": FIRST, "mean": self.mean, "precision": self.precision}
+        return {
+            "first": FIRST,
+            "mean": self.mean,
+            "precision": self.precision,
+            "refused_elsewhere": self.refused_elsewhere,
+            "refused_at_home": self.refused_at_home,
+        }
 
 
 def asked(label: str) -> str:
@@ -38,10 +48,13 @@ def asked(label: str) -> str:
     return " ".join(label.replace("_", " ").replace("-", " ").split())
 
 
-def scene_names(similarity: NDArray[Any], names: Sequence[str], labels: Sequence[str | None]) -> SceneNames:
+def scene_names(
+    similarity: NDArray[Any], names: Sequence[str], labels: Sequence[str | None], floor: float | None = None
+) -> SceneNames:
     """From the similarity (names, images) of each name's query to images of the given ``labels``.
 
-    Among equally similar images all orders are equally likely, and the expectation is taken.
+    Among equally similar images all orders are equally likely, and the expectation is taken. ``floor`` is the least
+    similarity of a best match that counts as one.
     """
     held = np.array(labels, dtype=object)
     found = {}
@@ -54,4 +67,8 @@ def scene_names(similarity: NDArray[Any], names: Sequence[str], labels: Sequence
         before, level = scores > last, scores == last
         hits = wanted[before].sum() + (first - before.sum()) * wanted[level].mean()
         found[name] = float(hits / first)
-    return SceneNames(found)
+    if floor is None or len(names) < 2:
+        return SceneNames(found)
+    best = np.stack([similarity[:, held == name].max(axis=1) for name in names], axis=1)
+    own = np.eye(len(names), dtype=bool)
+    return SceneNames(found, float((best[~own] < floor).mean()), float((best[own] < floor).mean()))

@@ -68,7 +68,13 @@ def by_name(found: SceneNames) -> str:
     worst = sorted(found.precision.items(), key=lambda item: item[1])[:3]
     named = ", ".join(f"{label} {share:.0%}" for label, share in worst if share < 1.0)
     asked = f"Of the first {FIRST} hits (or as many as fit) for each of the {len(found.precision)} scene labels"
-    return f"{asked}, {found.mean:.1%} have that label" + (f" (least: {named})." if named else ".")
+    said = f"{asked}, {found.mean:.1%} have that label" + (f" (least: {named})." if named else ".")
+    if found.refused_elsewhere is not None:
+        said += (
+            f" Among images of one other label alone {found.refused_elsewhere:.0%} of the names find no match, "
+            f"among their own {found.refused_at_home:.0%}."
+        )
+    return said
 
 
 def uncertainty_table(direction: Direction, title: str) -> Table:

@@ -133,6 +133,8 @@ class Answer:
     chance_top: int | None = None
     new_words: tuple[str, ...] = ()
     """Words that make the question strange: the model was never taught them, nor anything like the question."""
+    floor: float | None = None
+    """Where even the best match is none: the least similarity that one has."""
     emptiness: str | None = None
     """Why no row was searched, where somebody looked (`evidex.retrieval.emptiness`)."""
 
@@ -166,6 +168,7 @@ class Answer:
             "chance": self.chance,
             "chance_top": self.chance_top,
             "new_words": list(self.new_words),
+            "floor": self.floor,
             "calibrated": self.is_calibrated,
             "promise": self.promise,
             "searched": self.searched,

@@ -27,5 +27,8 @@ class Found:
     chances: NDArray[np.float64] | None = None
     """(queries,) that a right row is among the first ``chance_top`` of the first ranking; None where not learnt."""
     chance_top: int | None = None
+    weak: NDArray[np.bool_] | None = None
+    """(queries,) whose best match is less similar than ``floor``; None where no floor is known."""
+    floor: float | None = None
     new_words: Sequence[tuple[str, ...]] = ()
     """(queries,) words that make a text strange to the model; none for a text that is not."""

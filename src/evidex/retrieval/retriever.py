@@ -173,7 +173,8 @@ class Retriever:
         selector = self._current_selector()
         target = among or selector.default_target()
         policy = self._policy(direction, target)
-        found = self._find(queries, direction, self._selected(filters, target), policy, top)
+        floor = self._floor(direction, target, policy)
+        found = self._find(queries, direction, self._selected(filters, target), policy, floor, top)
         promise = None
         if policy is not None and filters == NO_FILTERS and self._refines_as_calibrated:
             promise = policy.promise(top=top, searched=found.first.count)
@@ -200,6 +201,7 @@ class Retriever:
         direction: Direction,
         rows: Any,
         policy: Policy | None,
+        floor: float | None,
         top: int,
     ) -> Found:
         self.gallery.model  # noqa: B018 (loading it is no part of the query's time)
@@ -212,13 +214,14 @@ class Retriever:
         none = np.zeros(len(queries), np.bool_)
         new_words = self.new_words(queries, vectors, direction)
         strange = np.array([bool(words) for words in new_words]) if self._ratios[1] > 0 else none
+        weak = none if floor is None or not first.count else ~strange & ~(first.scores[:, 0] >= floor)
         final = list(first)
-        refined, abstained, percentiles, chances = none, strange if first.count else ~none, None, None
+        refined, abstained, percentiles, chances = none, strange | weak if first.count else ~none, None, None
         if policy is not None and first.count:
             scores = policy.score(seen, vectors, self.gallery.vectors)
             percentiles = policy.calibration.percentile(scores)
             chances = policy.chances(scores, searched=first.count)
-            refined, abstained = policy.refine.defers(scores) & ~strange, policy.abstain.defers(scores) | strange
+            refined, abstained = policy.refine.defers(scores) & ~abstained, policy.abstain.defers(scores) | abstained
             again = np.flatnonzero(refined).tolist()
             if again:
                 second = self.scan(self.refine([queries[i] for i in again], direction), rows, top)
@@ -228,8 +231,19 @@ class Retriever:
         encode_ms, scan_ms, refine_ms = (1e3 * span for span in (encoded - start, scanned - encoded, end - scanned))
         chance_top = None if policy is None else policy.chance_top
         return Found(
-            first, final, refined, abstained, percentiles, encode_ms, scan_ms, refine_ms, chances, chance_top, new_words
-        )
+            first, final, refined, abstained, percentiles, encode_ms, scan_ms, refine_ms, chances, chance_top,
+            weak, floor, new_words,
+        )  # fmt: skip
+
+    def _floor(self, direction: Direction, target: Target, policy: Policy | None) -> float | None:
+        """The least similarity of a best match that counts as one; None where nobody knows, or known answers say more.
+
+        A calibration compares a query with others in the same rows. Of what all of these are without it cannot tell.
+        """
+        known = self.gallery.model.acquaintance
+        if known is None or (direction, target) != ("text", "images") or self._ratios[1] == 0:
+            return None
+        return None if policy is not None and policy.given else known.least_match
 
     def new_words(
         self, queries: Sequence[Query], vectors: NDArray[np.float32], direction: Direction
@@ -282,7 +296,9 @@ class Retriever:
         for i, query in enumerate(queries):
             refined, abstained = bool(found.refined[i]), bool(found.abstained[i])
             verdict: Verdict = "abstained" if abstained else "refined" if refined else "answered"
-            strange = bool(found.new_words[i])  # and left out of the calibration, which so says nothing about it
+            # What is strange is left out of the calibration, and what finds no match is nothing it knows about.
+            weak = found.weak is not None and bool(found.weak[i])
+            apart = weak or bool(found.new_words[i])
             final = found.final[i]
             answers.append(
                 Answer(
@@ -293,12 +309,13 @@ class Retriever:
                     ),
                     verdict=verdict,
                     uncertainty=final.uncertainty,
-                    percentile=None if found.percentiles is None or strange else float(found.percentiles[i]),
-                    chance=None if found.chances is None or refined or strange else float(found.chances[i]),
-                    chance_top=None if found.chances is None or refined or strange else found.chance_top,
+                    percentile=None if found.percentiles is None or apart else float(found.percentiles[i]),
+                    chance=None if found.chances is None or refined or apart else float(found.chances[i]),
+                    chance_top=None if found.chances is None or refined or apart else found.chance_top,
+                    floor=found.floor if weak else None,
                     new_words=found.new_words[i],
                     searched=final.count,
-                    promise=None if abstained or strange else promise,
+                    promise=None if abstained or apart else promise,
                     refinement=self._change(found.first[i], final, rows) if refined else None,
                     timings=Timings(
                         encode=found.encode_ms / len(queries),

@@ -13,6 +13,8 @@ def headline(answer: Answer) -> str:
         return "There was nothing to search"
     if _is_strange(answer):
         return "The model does not know this"
+    if answer.floor is not None:
+        return "Probably nothing here matches"
     if answer.percentile is None:
         return "The nearest things in the archive"
     if answer.verdict == "abstained":
@@ -31,6 +33,12 @@ def explanation(answer: Answer) -> str:
         return (
             f"The model was never taught {words}, nor anything like this question. "
             "Try other words; the hits below are the nearest things in the archive, not an answer."
+        )
+    if answer.floor is not None:
+        best = answer.hits[0].shown_score if answer.hits else 0.0
+        return (
+            f"No match: even the nearest thing is less like the question ({best:.2f}) than nine of ten right answers "
+            f"are ({answer.floor:.2f}). The hits below are the nearest things in the archive, not an answer."
         )
     if answer.percentile is None:
         remedy = (

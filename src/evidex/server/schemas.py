@@ -40,6 +40,7 @@ _ANSWER: dict[str, Any] = {
     "chance": 0.71,
     "chance_top": 10,
     "new_words": [],
+    "floor": None,
     "calibrated": True,
     "promise": None,
     "searched": 1200,
@@ -196,6 +197,7 @@ class AnswerOut(BaseModel):
     chance: float | None = Field(description="That a right row is among the first `chance_top`, where it was learnt.")
     chance_top: int | None
     new_words: list[str] = Field(description="Words of a question that is strange to the model; none for others.")
+    floor: float | None = Field(description="Where even the best hit is no match: the least score that one has.")
     calibrated: bool
     promise: str | None
     searched: int = Field(description="Rows that passed the filters.")
@@ -249,6 +251,7 @@ class GalleryOut(BaseModel):
     dim: int
     calibrations: list[CalibrationOut]
     limits: LimitsOut
+    parts: int = Field(default=0, description="Other servers that this one joins; their rows are counted.")
 
 
 class StatusOut(BaseModel):

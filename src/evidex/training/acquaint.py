@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.data.datasets import Dataset
 from evidex.encoders.acquaintance import DIRECTIONS, Acquaintance, fit_acquaintance, words_of
 from evidex.encoders.model import Model, load_model
 from evidex.training.batches import spread
 
+MOST_PICTURES = 2000
+_PICTURES_AT_ONCE = 256
 MOST_TEXTS = 20_000
 """More add no direction, only time and memory."""
 LEAST_TEXTS = 10 * DIRECTIONS
@@ -44,7 +50,21 @@ def acquaint(model: Model, taught: Iterable[str], others: Iterable[str]) -> Acqu
         return None
 
 
-def acquaint_saved(path: Path, device: str, taught: Iterable[str], others: Iterable[str]) -> None:
+def own_similarity(model: Model, dataset: Dataset) -> NDArray[np.float32]:
+    """Of each caption of the pictures, or of some of them evenly spread, to its own picture."""
+    chosen = spread(len(dataset), MOST_PICTURES)
+    images = np.concatenate(
+        [
+            model.encode_images([dataset.open_image(int(place)) for place in chosen[start : start + _PICTURES_AT_ONCE]])
+            for start in range(0, len(chosen), _PICTURES_AT_ONCE)
+        ]
+    )
+    owners = [(row, text) for row, place in enumerate(chosen) for text in dataset.records[place].captions]
+    texts = model.encode_texts([text for _, text in owners])
+    return np.asarray((texts * images[[row for row, _ in owners]]).sum(axis=1), np.float32)
+
+
+def acquaint_saved(path: Path, device: str, taught: Iterable[str], val: Dataset) -> None:
     """The same for the model at ``path``, which is replaced in one step, unless it has an acquaintance already.
 
     Fitted anew on another machine it would differ in the last digits, and calibrations be taken for outdated.
@@ -52,8 +72,9 @@ def acquaint_saved(path: Path, device: str, taught: Iterable[str], others: Itera
     model = load_model(path, device=device)
     if model.acquaintance is not None:
         return
-    model.acquaintance = acquaint(model, taught, others)
-    if model.acquaintance is not None:
+    known = acquaint(model, taught, val.captions)
+    if known is not None:
+        model.acquaintance = known.with_matches(own_similarity(model, val))
         model.save(path)
 
 

@@ -134,7 +134,7 @@ def train(
 
     path = output / "model.safetensors"
     if world.main:
-        acquaint_saved(path, str(device), train_set.captions, val_set.captions)
+        acquaint_saved(path, str(device), train_set.captions, val_set)
     world.barrier()
     return TrainedRun(load_model(path, device=str(device)), path, progressed.history)
 

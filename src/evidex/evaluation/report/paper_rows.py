@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-SOURCE = "Uncertainty-Aware Cross-Modal Remote Sensing Image–Text Retrieval via Evidential Learning, Tables I to VI"
 ROUNDING = 0.02  # six numbers of two decimals and their sum
 
 

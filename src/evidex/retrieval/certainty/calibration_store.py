@@ -29,16 +29,18 @@ class Policy:
     refine_ratio: float
     guarantee: Guarantee | None
     """That which the threshold for abstaining comes from."""
+    given: bool = False
+    """Whether somebody gave the queries; otherwise the gallery made the calibration of its own content."""
 
     @classmethod
-    def of(cls, calibration: Calibration, refine_ratio: float, abstain_ratio: float) -> Policy:
+    def of(cls, calibration: Calibration, refine_ratio: float, abstain_ratio: float, *, given: bool = False) -> Policy:
         """A guaranteed threshold decides about abstaining where there is one, otherwise the ratio does."""
         refine, abstain, kept = calibration.gate(refine_ratio), calibration.gate(abstain_ratio), None
         for guarantee in calibration.guarantees:
             if guarantee.threshold is not None:
                 abstain, kept = Gate(guarantee.threshold), guarantee
                 break
-        return cls(calibration, refine, abstain, refine_ratio, kept)
+        return cls(calibration, refine, abstain, refine_ratio, kept, given)
 
     @property
     def least_top(self) -> int:
@@ -110,4 +112,4 @@ def load_policy(
     calibration = Calibration.load(path)
     knowing = None if calibration.knowing is None else known_texts(gallery, direction)
     calibration.check(gallery.info.model_fingerprint, direction, calibration.score, knowing=knowing)
-    return Policy.of(calibration, refine_ratio, abstain_ratio)
+    return Policy.of(calibration, refine_ratio, abstain_ratio, given=path == paths[0])
