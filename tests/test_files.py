@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,3 +42,11 @@ def test_json_refuses_nan_before_it_writes(tmp_path: Path) -> None:
 def test_sha256(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"abc")
     assert sha256_of(tmp_path / "x") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_a_file_is_as_private_as_the_process_wants_it(tmp_path: Path) -> None:
+    code = "import sys, pathlib, evidex.files as files; files.write_atomic(pathlib.Path(sys.argv[1]), b'x')"
+    for mask, mode in ((0o077, 0o600), (0o022, 0o644)):
+        path = tmp_path / oct(mask)
+        subprocess.run([sys.executable, "-c", code, str(path)], check=True, umask=mask)
+        assert path.stat().st_mode & 0o777 == mode

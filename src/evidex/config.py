@@ -159,6 +159,10 @@ def check_ranges(config: Config, where: str) -> None:
         "train.weight_decay": config.train.weight_decay,
         "train.warmup_steps": config.train.warmup_steps,
         "train.gradient_clip": config.train.gradient_clip,
+        "train.text_learning_rate": config.train.text_learning_rate,
+        "train.head_learning_rate": config.train.head_learning_rate,
+        "loss.margin": config.loss.margin,
+        "encoder.text_layers": config.encoder.text_layers,
     }
     shares = {
         "data.degrade": config.data.degrade,

@@ -10,6 +10,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+# Read once, while there is one thread: it can only be read by setting it.
+_UMASK = os.umask(0)
+os.umask(_UMASK)
+
+
+def cache_directory(directory: Path | None = None) -> Path:
+    """Return ``directory``, else the environment's ``EVIDEX_CACHE``, else ``~/.cache/evidex``."""
+    if directory is not None:
+        return directory
+    named = os.environ.get("EVIDEX_CACHE")
+    return Path(named).expanduser() if named else Path.home() / ".cache" / "evidex"
+
 
 def write_atomic(path: Path, content: bytes | str) -> None:
     """Replace ``path`` by ``content`` so that a crash leaves the old file or the new one, never a part."""
@@ -21,7 +33,7 @@ def write_atomic(path: Path, content: bytes | str) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        Path(name).chmod(0o644)
+        Path(name).chmod(0o666 & ~_UMASK)
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -82,3 +82,43 @@ def test_shares_and_empty_files_are_refused_in_one_line(place: Path, capsys: pyt
         (place / name).write_text(content)
         assert calibrate(place, "--queries", str(place / name)) == 2
         assert "holds no query" in capsys.readouterr().err
+
+
+def test_what_was_given_stays_where_a_gallery_has_nothing_to_calibrate_itself_by(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gallery = Gallery.create(tmp_path / "gallery", tiny_model())
+    gallery.add_texts([f"{word} {n}" for n in range(10) for word in WORDS])
+    (tmp_path / "plain.txt").write_text("\n".join(f"{word} of {n}" for n in range(10) for word in WORDS))
+    assert not calibrate(tmp_path, "--queries", str(tmp_path / "plain.txt"))
+    given = list((gallery.path / "calibration").iterdir())
+    capsys.readouterr()
+    assert calibrate(tmp_path) == 2
+    assert "holds no pictures to calibrate itself by; give --queries or --dataset" in capsys.readouterr().err
+    assert list((gallery.path / "calibration").iterdir()) == given
+
+
+def test_a_place_that_cannot_be_written_is_one_line(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    with pytest.MonkeyPatch.context() as patch:
+        sheet = tmp_path / "file" / "sheet.png"
+        sheet.parent.write_text("in the way")
+        patch.setattr(
+            sys, "argv", ["evidex", "search", "a", "--gallery", str(place / "gallery"), "--sheet", str(sheet)]
+        )
+        with pytest.raises(SystemExit) as ended:
+            main()
+    err = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert err.count("\n") == 1, err
+    assert "cannot be used (" in err
+
+
+def test_answers_that_are_not_in_the_gallery_are_counted(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lost = [{"text": f"{word} {n}", "relevant": ["nowhere.tif"]} for n in range(10) for word in WORDS]
+    (place / "lost.json").write_text(json.dumps(lost))
+    capsys.readouterr()
+    assert not calibrate(place, "--queries", str(place / "lost.json"))
+    assert "the answers of 40 are not in the gallery" in capsys.readouterr().out

@@ -35,6 +35,17 @@ def test_cmyk_jpeg_and_float_tiff() -> None:
     assert np.ptp(np.asarray(decode_image(_bytes(Image.fromarray(values), "TIFF")))) == 255
 
 
+def test_a_damaged_exif_block_does_not_cost_the_picture() -> None:
+    exif = Image.Exif()
+    exif[274], exif[271], exif[282] = 6, "maker", 72.0
+    whole = _bytes(Image.new("RGB", (4, 9), (200, 10, 10)), "JPEG", exif=exif)
+    start = whole.index(b"Exif\0\0")
+    for place in range(start + 6, start + 60):
+        for value in (0, 1, 13, 128, 255):
+            damaged = whole[:place] + bytes([value]) + whole[place + 1 :]
+            assert decode_image(damaged).size in ((4, 9), (9, 4))
+
+
 def test_exif_orientation_is_applied() -> None:
     exif = Image.Exif()
     exif[274] = 6

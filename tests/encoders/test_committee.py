@@ -85,3 +85,16 @@ def test_what_cannot_work_is_refused() -> None:
         CommitteeEncoder([_member(0)], views=3)
     with pytest.raises(ModelError, match="vocabularies"):
         CommitteeEncoder([_member(0), _member(1, texts=["sea .", "sea ."])])
+
+
+@torch.no_grad()
+def test_features_have_length_one_and_members_equal_weight_however_many_views() -> None:
+    members = [_member(seed) for seed in range(2)]
+    pixels = _pixels()
+    seen = CommitteeEncoder(members, views=4).image_features(pixels)
+    torch.testing.assert_close(seen.norm(dim=-1), torch.ones(5))
+    for number, member in enumerate(members):
+        mean = sum(member.image_features(torch.rot90(pixels, turn, (2, 3))).double() for turn in range(4)) / 4
+        assert isinstance(mean, torch.Tensor)
+        part = seen[:, 16 * number : 16 * (number + 1)].double() * 2**0.5
+        torch.testing.assert_close(part, mean / mean.norm(dim=-1, keepdim=True), atol=1e-5, rtol=1e-4)

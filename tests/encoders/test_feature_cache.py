@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evidex.encoders.feature_cache import Precision, cache_directory, cached_features, content_digest
+from evidex.encoders.feature_cache import Precision, cached_features, content_digest
 from evidex.errors import InputError, ModelError
+from evidex.files import cache_directory
 
 
 class Counting:

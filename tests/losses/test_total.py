@@ -128,3 +128,21 @@ def test_soft_targets_without_a_mentor_are_refused() -> None:
     bare = dataclasses.replace(_features(), text_mentor=None)
     with pytest.raises(TrainingError, match="mentors"):
         _total(dataclasses.replace(PAPER, soft_targets="captions"), bare)
+
+
+def test_each_direction_has_soft_targets_of_its_own() -> None:
+    features = _features()
+    features = dataclasses.replace(features, image_mentor=features.text, text_mentor=features.image)  # one space
+    config = dataclasses.replace(
+        PAPER, kl=False, ucl=False, relation=False, soft_targets="mentors", softness=0.4, soft_temperature=0.2
+    )
+    targets = []
+    for asking, answering in ((features.text, features.image), (features.image, features.text)):
+        shares = [[math.exp(a @ b / 0.2) for b in answering.double()] for a in asking.double()]
+        view = torch.tensor([[value / sum(row) for value in row] for row in shares], dtype=torch.float64)
+        targets.append(0.6 * torch.eye(6, dtype=torch.float64) + 0.4 * view)
+    similarity = features.image @ features.text.T
+    expected = edl_parts(similarity, temperature=0.5, kl=False, target=torch.stack(targets)).likelihood.item()
+    assert _total(config, features) == pytest.approx(expected, rel=1e-6)
+    swapped = edl_parts(similarity, temperature=0.5, kl=False, target=torch.stack(targets[::-1])).likelihood.item()
+    assert swapped != pytest.approx(expected, rel=1e-3)

@@ -220,8 +220,11 @@ def test_answers_as_json_and_geojson(gallery: Gallery) -> None:
 
 def test_calibration_with_labels_gives_a_guarantee(gallery: Gallery) -> None:
     texts = [f"{word} number {n}" for n in range(40) for word in WORDS]
-    best = Retriever(gallery).search_batch(texts=texts, top=1)
-    right = [KnownQuery(text, frozenset([answer.hits[0].id])) for text, answer in zip(texts, best, strict=True)]
+    found = Retriever(gallery).search_batch(texts=texts, top=20)
+    right = [
+        KnownQuery(text, frozenset([answer.hits[n % 20].id]))
+        for n, (text, answer) in enumerate(zip(texts, found, strict=True))
+    ]
     outcome = calibrate(gallery, right, "text", promise=Promise(0.2, 0.1, 20), rng=np.random.default_rng(0))
     assert outcome.labelled == len(texts)
     assert outcome.guarantee is not None
@@ -246,8 +249,11 @@ def test_a_promise_is_made_only_of_searches_like_those_it_was_tested_on(tmp_path
     vectors = _unit(np.random.default_rng(1).standard_normal((31, 32)))
     made.append(rows[:30], vectors[:30])
     texts = [f"{word} number {n}" for n in range(40) for word in WORDS]
-    best = Retriever(made).search_batch(texts=texts, top=1)
-    known = [KnownQuery(text, frozenset([answer.hits[0].id])) for text, answer in zip(texts, best, strict=True)]
+    found = Retriever(made).search_batch(texts=texts, top=20)
+    known = [
+        KnownQuery(text, frozenset([answer.hits[n % 20].id]))
+        for n, (text, answer) in enumerate(zip(texts, found, strict=True))
+    ]
     calibrate(made, known, "text", promise=Promise(0.2, 0.1, 20), rng=np.random.default_rng(0))
 
     assert Retriever(made).search(text=texts[0], top=20).promise is not None

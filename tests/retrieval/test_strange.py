@@ -19,6 +19,7 @@ from tests.retrieval.archive import WORDS, picture, tiny_model
 
 KNOWN = [f"{word} number {n}" for n in range(15) for word in WORDS[:4]]
 STRANGE = "a giraffe playing the violin"
+LENGTHS = np.linspace(0, 1, 101, dtype=np.float32)
 
 
 @pytest.fixture
@@ -104,3 +105,13 @@ def test_strange_queries_neither_calibrate_nor_found_a_promise(gallery: Gallery)
     assert stored(known + strange) == stored(known)
     with pytest.raises(InputError, match="30 of 30 queries are about things the model was never taught"):
         calibrate(gallery, strange, "text", rng=np.random.default_rng(0))
+
+
+def test_a_text_is_strange_beyond_nineteen_of_twenty_that_did_not_train(gallery: Gallery) -> None:
+    dim = gallery.model.dim
+    known = Acquaintance(words_of(KNOWN), np.zeros(dim, np.float32), np.eye(dim, dtype=np.float32)[:4], LENGTHS)
+    gallery.model.acquaintance = known
+    outside = np.array([0.5, 0.92, 0.94, 0.96, 0.97, 2.0])
+    vectors = np.outer(outside, np.eye(dim)[-1]).astype(np.float32)
+    found = Retriever(gallery).new_words(["giraffe"] * 6, vectors, "text")
+    assert found == [(), (), (), ("giraffe",), ("giraffe",), ("giraffe",)]

@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -22,13 +23,14 @@ from evidex.errors import InputError, PartError
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
 from evidex.retrieval.filters import NO_FILTERS
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.gate import certainty_lost
+from evidex.retrieval.gate import Calibration, certainty_lost
 from evidex.retrieval.indexing import IndexOptions
-from evidex.retrieval.parts.joined import Parts
+from evidex.retrieval.parts.joined import JoinedRetriever, Parts
 from evidex.retrieval.parts.part import Part
+from evidex.retrieval.parts.wire import PartFound
 from evidex.retrieval.retriever import Retriever
 from evidex.server.app import create_app
-from evidex.server.engine import Engine
+from evidex.server.engine import Engine, PartScan
 from evidex.server.metrics import Metrics
 from evidex.server.running import bound
 from evidex.server.settings import Settings
@@ -157,7 +159,8 @@ def test_parts_ask_for_their_token_and_answer_for_themselves_alone(cluster: Clus
     found = Part(cluster.second, TOKEN).scan(vectors, NO_FILTERS, "images", 5)
     assert found.result.count == 42
     assert Part(cluster.front).scan(vectors, NO_FILTERS, "images", 5).result.count == 42
-    with pytest.raises(PartError, match="top is 500; give 1 to 200"):
+    assert Part(cluster.front).scan(vectors, NO_FILTERS, "images", 201).result.ids.shape == (1, 42)
+    with pytest.raises(PartError, match="top is 499; give 1 to 200"):
         Part(cluster.front).scan(vectors, NO_FILTERS, "images", 500)
     with pytest.raises(PartError, match="no vectors of 32"):
         Part(cluster.front).scan(vectors[:, :31], NO_FILTERS, "images", 5)
@@ -237,6 +240,62 @@ def test_a_server_that_starts_before_its_parts_becomes_ready_with_them(cluster: 
         server.should_exit = True
         thread.join(20)
         listener.close()
+
+
+def test_a_part_that_joins_parts_itself_is_refused(cluster: Cluster) -> None:
+    engine = Engine(Gallery.open(cluster.folders[1]), Metrics(), parts=Parts([Part(cluster.front)]))
+    with pytest.raises(PartError, match="joins parts itself"):
+        engine.warm_up()
+    with pytest.raises(InputError, match="named twice"):
+        Settings(cluster.folders[0], parts=("http://west", "http://west/"))
+
+
+def test_rows_that_move_between_two_scans_of_a_query_are_not_mixed_up(cluster: Cluster) -> None:
+    """The part answers from one gallery at first and then from another, as if rows had been removed in between."""
+    first, second = (Engine(Gallery.open(folder), Metrics()) for folder in cluster.folders[1:])
+    second.gallery._version = 1000
+    asked_of: list[Engine] = []
+
+    class Moving(Part):
+        def scan(self, vectors: Any, filters: Any, target: Any, top: int) -> PartFound:
+            asked_of.append(first if not asked_of else second)
+            found: PartFound = asked_of[-1].run(PartScan(top, filters, target), [vectors])[0]
+            return found
+
+    retriever = JoinedRetriever(Gallery.open(cluster.folders[0]), Parts([Moving("http://west")]), refine_ratio=1.0)
+    calibration = Calibration(retriever.gallery.info.model_fingerprint, "text", 84, "vacuity", np.linspace(-20, 20, 50))
+    retriever._parts.calibrations["text", "images"] = calibration
+    answer = retriever.search(text=QUERIES[0], top=60)
+    assert answer.verdict == "refined"
+    assert len(asked_of) == 4, "two scans, and both again"
+    there = {f"1.{row.id}" for row in second.gallery.rows(range(len(second.gallery)))}
+    assert {hit.id for hit in answer.hits if "." in hit.id} <= there
+
+
+def test_a_part_that_answers_drop_by_drop_is_given_up_in_time() -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+                for _ in range(100):
+                    try:
+                        connection.sendall(b" ")
+                    except OSError:
+                        return
+                    threading.Event().wait(0.05)
+
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        begun = time.monotonic()
+        with pytest.raises(PartError, match="takes too long"):
+            Part(f"http://127.0.0.1:{listener.getsockname()[1]}", seconds=0.3).about()
+        assert time.monotonic() - begun < 3
+        thread.join(10)
 
 
 def test_a_part_of_another_model_is_refused(cluster: Cluster, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Feature caching and several processes leave the gradient of one plain step."""
 
+import math
 import os
 import subprocess
 import sys
@@ -9,10 +10,12 @@ import pytest
 import torch
 from torch import nn
 
-from evidex.config import EncoderConfig, LossConfig
+from evidex.config import Config, EncoderConfig, LossConfig, TrainConfig
 from evidex.encoders.towers import TowerEncoder, new_compact
 from evidex.errors import TrainingError
 from evidex.losses.total import LossParts
+from evidex.training.distributed import World
+from evidex.training.loop import _step
 from evidex.training.step import Pairs, compute_gradients
 
 TEXTS = [
@@ -140,3 +143,27 @@ def test_two_processes_give_the_gradient_of_one(tmp_path: Path, objective: str) 
     assert result["total"].item() == pytest.approx(parts.total.item(), rel=1e-5)
     for a, b in zip(result["found"], expected, strict=True):
         torch.testing.assert_close(a, b, rtol=2e-3, atol=2e-6)
+
+
+def _step_from(log_scale: float, clip: float) -> tuple[float, float]:
+    """Take one plain step of length one; return how far the weights went, and the scale after it."""
+    encoder = tiny_encoder()
+    before = [p.detach().clone() for p in encoder.parameters()]
+    scale = nn.Parameter(torch.tensor(log_scale))
+    optimizer = torch.optim.SGD([*encoder.parameters(), scale], lr=1.0)
+    config = Config(loss=LOSS, train=TrainConfig(gradient_clip=clip))
+    _step(encoder, scale, optimizer, tiny_pairs(encoder), config, 3.0, torch.Generator(), 0, World.start())
+    way = sum(((p.detach() - old) ** 2).sum() for p, old in zip(encoder.parameters(), before, strict=True))
+    return float(way) ** 0.5, scale.item()
+
+
+def test_a_step_is_no_longer_than_the_clipped_gradient() -> None:
+    whole, _ = _step_from(2.0, 0.0)
+    clipped, _ = _step_from(2.0, whole / 10)
+    assert clipped == pytest.approx(whole / 10, rel=1e-3)
+    assert _step_from(2.0, 10 * whole)[0] == pytest.approx(whole, rel=1e-5)
+
+
+def test_the_scale_stays_between_one_and_a_hundred() -> None:
+    scales = [math.exp(_step_from(start, 1.0)[1]) for start in (-1.0, 2.0, 6.0)]
+    assert scales == pytest.approx([1.0, math.exp(2.0), 100.0])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
 from evidex.cli import benchmark, calibrate, degrade, evaluate, index, sample, search, serve, train
-from evidex.errors import EvidexError, GalleryError, outcome
+from evidex.errors import EvidexError, GalleryError, InputError, outcome
 
 app = typer.Typer(
     add_completion=False,
@@ -47,7 +48,14 @@ def main() -> None:
         _fail(error)
     except OSError as error:
         if "LanceError" not in str(error):
-            raise
+            if error.filename is None or error.strerror is None:
+                raise
+            from evidex.data.discover import printable
+
+            place = printable(os.fsdecode(error.filename))
+            _fail(
+                InputError(f"'{place}' cannot be used ({error.strerror.lower()}); check the place and its permissions")
+            )
         cause = str(error).partition("\n")[0][:200]
         _fail(GalleryError(f"the gallery's rows cannot be read ({cause}); restore them, or index into a new folder"))
 

@@ -57,6 +57,8 @@ def command(
     rng = np.random.default_rng(seed)
     if queries is None and dataset is None:
         outcomes = self_calibrate(opened, rng, score=score)
+        if not outcomes:
+            raise InputError(f"'{gallery}' holds no pictures to calibrate itself by; give --queries or --dataset")
         forget(opened)  # only now: what was given stays where this fails
     else:
         known: dict[Any, list[KnownQuery]]
@@ -95,6 +97,7 @@ def _content(outcome: Outcome) -> dict[str, Any]:
         "taught": outcome.taught,
         "labelled": outcome.labelled,
         "strange": outcome.strange,
+        "unknown": outcome.unknown,
         "score": calibration.score,
         "gallery_size": calibration.gallery_size,
         "worth": None if outcome.worth is None else {**asdict(outcome.worth), "sentence": outcome.worth.describe()},
@@ -117,6 +120,8 @@ def _tell(outcome: Outcome) -> None:
         typer.echo("what they teach is no better than the highest similarity, so it is not used")
     if outcome.strange:
         typer.echo(f"{outcome.strange} more were left out: the model was never taught what they are about")
+    if outcome.unknown:
+        typer.echo(f"the answers of {outcome.unknown} are not in the gallery; name rows by id, path or file name")
     if outcome.guarantee is not None:
         typer.echo(f"guarantee, for questions like these: {outcome.guarantee.describe()}")
     elif not outcome.labelled:

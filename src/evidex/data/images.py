@@ -24,7 +24,7 @@ def decode_image(source: bytes | str | Path, *, max_pixels: int = MAX_PIXELS, na
     The size is checked from the header, before any pixel is decoded. ``name`` is what errors call it.
     """
     from PIL import Image as PillowImage
-    from PIL import ImageOps, UnidentifiedImageError
+    from PIL import UnidentifiedImageError
 
     label = name or ("image" if isinstance(source, bytes) else str(source))
     try:
@@ -37,7 +37,7 @@ def decode_image(source: bytes | str | Path, *, max_pixels: int = MAX_PIXELS, na
                         f"'{label}' has {width}×{height} pixels, over {max_pixels}; raise the limit or tile the scene"
                     )
                 image.load()
-                return to_rgb(ImageOps.exif_transpose(image))
+                return to_rgb(_upright(image))
     except ImageError:
         raise
     except FileNotFoundError:
@@ -49,6 +49,16 @@ def decode_image(source: bytes | str | Path, *, max_pixels: int = MAX_PIXELS, na
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, TypeError, MemoryError, OverflowError) as error:
         # Pillow's format plugins raise all of these on damaged files.
         raise ImageError(f"'{label}' cannot be decoded ({error}); replace or remove the file") from None
+
+
+def _upright(image: Image) -> Image:
+    """The picture turned as its EXIF says; as it lies where that is damaged, which must not cost the picture."""
+    from PIL import ImageOps
+
+    try:
+        return ImageOps.exif_transpose(image)
+    except Exception:  # Pillow parses and rewrites the whole block, and fails in many ways
+        return image
 
 
 def to_rgb(image: Image) -> Image:

@@ -14,15 +14,11 @@ import numpy as np
 
 from evidex.data.datasets import Dataset
 from evidex.data.images import decode_image
+from evidex.files import cache_directory
 from evidex.progress import Progress, silent
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-
-def default_cache() -> Path:
-    """Return the folder for what can be computed again: EVIDEX_CACHE, or ~/.cache/evidex."""
-    return Path(os.environ.get("EVIDEX_CACHE", "") or Path.home() / ".cache" / "evidex")
 
 
 def content_digests(dataset: Dataset) -> list[str]:
@@ -44,7 +40,7 @@ def prepared_pixels(
     ``how`` names the preparation: with the images' content it addresses the file, so that the same
     pictures are never decoded twice. Memory is bounded by the page cache, whatever the split's size.
     """
-    directory = (directory or default_cache()) / "pixels"
+    directory = cache_directory(directory) / "pixels"
     directory.mkdir(parents=True, exist_ok=True)
     key = hashlib.sha256(json.dumps([how, size, content_digests(dataset)]).encode()).hexdigest()[:32]
     path = directory / f"{key}.u8"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -55,8 +55,7 @@ class Lexicon:
         begin with ``#`` are skipped.
         """
         if path is None:
-            text = resources.files("evidex.degrade").joinpath("lexicon.tsv").read_text(encoding="utf-8")
-            return cls(_parse(text, "lexicon.tsv"))
+            return _shipped()
         try:
             text = Path(path).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -104,6 +103,13 @@ def _uniform_index(rng: np.random.Generator, count: int) -> int:
 def _replacement(match: Match, rng: np.random.Generator) -> Replacement:
     alternatives = match.entry.alternatives
     return Replacement(match.start, match.end, alternatives[_uniform_index(rng, len(alternatives))])
+
+
+@cache
+def _shipped() -> Lexicon:
+    """Read and made ready once: training asks at every step."""
+    text = resources.files("evidex.degrade").joinpath("lexicon.tsv").read_text(encoding="utf-8")
+    return Lexicon(_parse(text, "lexicon.tsv"))
 
 
 def _parse(text: str, source: str) -> tuple[Entry, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from evidex.errors import InputError, ModelError
-from evidex.files import write_atomic
+from evidex.files import cache_directory, write_atomic
 from evidex.progress import Progress, silent
 
 Precision = Literal["float32", "float16"]
@@ -30,14 +29,6 @@ _TENSOR = "features"
 def content_digest(content: bytes | str) -> str:
     """Return the digest that stands for one item: the bytes of an image file, or a text."""
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
-
-
-def cache_directory(directory: Path | None = None) -> Path:
-    """Return ``directory``, else the environment's ``EVIDEX_CACHE``, else ``~/.cache/evidex``."""
-    if directory is not None:
-        return directory
-    named = os.environ.get("EVIDEX_CACHE")
-    return Path(named).expanduser() if named else Path.home() / ".cache" / "evidex"
 
 
 def cached_features(

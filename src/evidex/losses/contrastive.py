@@ -41,13 +41,14 @@ def polynomial_loss(
     *,
     margin: float = 0.2,
     positive_coefficients: tuple[float, ...] = (0.5, -0.7, 0.2),
-    negative_coefficients: tuple[float, ...] = (0.03, -0.3, 1.2, -0.3, 0.4),
+    negative_coefficients: tuple[float, ...] = (0.03, -0.4, 0.9),
     ignore: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Return the universal weighting loss in its polynomial form (Wei et al., 2020, "Poly").
 
-    In each row and column with an informative negative (one above the positive less ``margin``), the
-    hardest one and the positive enter as polynomials of their similarity, the coefficients in rising order.
+    In each row and column with an informative negative (one above the positive less ``margin``), the hardest one and
+    the positive enter as polynomials of their similarity, none below 0. The coefficients, in rising order, are those
+    of the authors' published code.
     """
     check_square(similarity)
     _, negative = pair_masks(similarity, ignore)
@@ -55,8 +56,9 @@ def polynomial_loss(
     hardest = torch.cat([similarity.masked_fill(~negative, -math.inf).amax(axis) for axis in (1, 0)])
     anchor = positive.repeat(2)
     informative = hardest > anchor - margin
-    cost = _polynomial(anchor, positive_coefficients) + _polynomial(hardest, negative_coefficients)
-    return torch.where(informative, cost.clamp(min=0), 0).sum() / len(anchor)
+    drawn = _polynomial(anchor, positive_coefficients).clamp(min=0)
+    pushed = _polynomial(hardest, negative_coefficients).clamp(min=0)
+    return torch.where(informative, drawn + pushed, 0).sum() / len(similarity)
 
 
 def _polynomial(values: torch.Tensor, coefficients: tuple[float, ...]) -> torch.Tensor:

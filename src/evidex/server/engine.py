@@ -102,6 +102,8 @@ class Engine:
         for part, about in zip(self.parts.parts, abouts, strict=True):
             if about["model_fingerprint"] != self.gallery.info.model_fingerprint:
                 raise PartError(f"part {part.address} holds vectors of another model; index it with the same one")
+            if about.get("parts"):
+                raise PartError(f"part {part.address} joins parts itself, whose rows would be missed; name those here")
         return [(int(about["version"]), int(about["rows"])) for about in abouts]
 
     def take_up(self, state: list[tuple[int, int]]) -> bool:
@@ -162,5 +164,7 @@ class Engine:
             own = slice(first, first := first + len(batch))
             result = replace(found, ids=found.ids[own], scores=found.scores[own], log_sum_exp=found.log_sum_exp[own])
             places = np.unique(result.ids)
-            parts.append(PartFound(result, places, tuple(rows[place] for place in places.tolist())))
+            parts.append(
+                PartFound(result, places, tuple(rows[place] for place in places.tolist()), self.gallery.version)
+            )
         return parts

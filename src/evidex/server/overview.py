@@ -30,7 +30,7 @@ def overview(gallery: Gallery, settings: Settings, parts: Parts | None = None) -
         raise PartError("a part describes itself in words that are not understood; update both sides") from None
     measured = parts.calibrations.items()
     known = [_calibration(Policy.of(found, REFINE_RATIO, ABSTAIN_RATIO), *key, None) for key, found in measured]
-    return _together([here, *others]).model_copy(update={"calibrations": known})
+    return _together([here, *others]).model_copy(update={"calibrations": known, "parts": len(others)})
 
 
 def _together(parts: Sequence[GalleryOut]) -> GalleryOut:

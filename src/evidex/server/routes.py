@@ -184,7 +184,8 @@ def part_router(service: Service) -> APIRouter:
         vectors = vectors_from_text(request.vectors, service.engine.gallery.dim)
         if len(vectors) > MOST_QUERIES:
             raise InputError(f"{len(vectors)} queries are too many; send at most {MOST_QUERIES}")
-        key = PartScan(check_top(request.top, settings), request.filters(), request.among)
+        check_top(max(request.top - 1, 1), settings)  # who looks for a row's neighbours asks for one more
+        key = PartScan(request.top, request.filters(), request.among)
         return Response(pack(await service.scan_part(key, vectors)), media_type=MEDIA_TYPE)
 
     @router.get(

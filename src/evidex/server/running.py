@@ -56,7 +56,9 @@ def bound(settings: Settings) -> socket.socket:
         listener.bind(address)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise InputError(f"{settings.host}:{settings.port} cannot be used: {reason}; choose another --port") from None
+        raise InputError(
+            f"{settings.host}:{settings.port} cannot be used: {reason}; choose another --host or --port"
+        ) from None
     return listener
 
 

@@ -57,6 +57,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise InputError(f"port {self.port} is out of range; choose 0 to 65535 (0 takes a free one)")
+        if len({part.rstrip("/") for part in self.parts}) < len(self.parts):
+            raise InputError("a part is named twice, and its rows would count twice; name each once")
         if self.parts and self.largest_batch > MOST_QUERIES:
             raise InputError(f"largest_batch {self.largest_batch} is more than parts take at once; give {MOST_QUERIES}")
         for name in ("token", "part_token"):

@@ -11,6 +11,7 @@ import pytest
 from evidex.errors import DataError, InputError
 from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate, self_calibrate
 from evidex.retrieval.certainty.calibration_store import calibration_path, forget, load_policy
+from evidex.retrieval.certainty.guarantee import find_threshold
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration
 from evidex.retrieval.retriever import Retriever
@@ -55,8 +56,8 @@ def test_labelled_queries_teach_and_searches_are_judged_by_it(gallery: Gallery, 
     assert 0 < outcome.taught < len(TEXTS)
     assert len(outcome.calibration.scores) == len(TEXTS) - outcome.taught
     assert outcome.guarantee is not None
-    # A fifth of the queries that did not teach places the candidates; the others are tested.
-    assert outcome.guarantee.tested == len(outcome.calibration.scores) - round(0.2 * len(outcome.calibration.scores))
+    # Of those that did not teach one for each row that is asked for; a fifth of these places the candidates.
+    assert 0 < outcome.guarantee.tested < 0.8 * len({row for query in known for row in query.relevant})
 
     policy = load_policy(gallery, "text", "images", 0.1, 0.02)
     assert policy is not None
@@ -76,7 +77,7 @@ def test_labelled_queries_teach_and_searches_are_judged_by_it(gallery: Gallery, 
             assert (said in answer.explanation) == (answer.verdict != "abstained")
             assert (answer.json()["chance"], answer.json()["chance_top"]) == (answer.chance, 10)
     few = np.arange(120) < 60  # among so many fewer rows more answers are right than was learnt
-    assert retriever._find(TEXTS[:9], "text", few, policy, 5).chances is None
+    assert retriever._find(TEXTS[:9], "text", few, policy, None, 5).chances is None
     assert policy.chances(doubt, searched=110) is not None
 
 
@@ -202,3 +203,47 @@ def test_a_stored_reckoning_is_read_whole_or_refused(gallery: Gallery, known: li
     older = {key: value for key, value in stored.items() if key != "reckoning"}
     path.write_text(json.dumps(older | {"format": 2, "score": "vacuity"}))
     assert Calibration.load(path).reckoning is None
+
+
+@pytest.mark.parametrize("helpful", [False, True])
+def test_a_promise_is_about_answers_as_they_are_after_refinement(
+    gallery: Gallery, monkeypatch: pytest.MonkeyPatch, helpful: bool
+) -> None:
+    """Queries that are refined turn wrong, or right, all at once; the others are right before and after."""
+    blur = 0.05 * np.random.default_rng(1).standard_normal((120, 32))
+    pictures = unit(gallery.vectors + blur)
+    monkeypatch.setattr(Retriever, "encode", lambda _self, queries, _direction: pictures[queries])
+    first = Retriever(gallery).scan(pictures, None, 10)
+    doubt = -np.asarray(first.log_mean_evidence)
+    refined = doubt > np.sort(doubt)[-13]  # a tenth
+    wanted = np.arange(120)  # each a row of its own
+    if helpful:
+        wanted[refined] = np.roll(wanted[refined], 1)
+    assert np.array_equal(first.ids[:, 0] == wanted, ~(refined & helpful))
+    again = gallery.vectors[wanted] * np.float32(1 if helpful else -1)
+    monkeypatch.setattr(Retriever, "refine", lambda _self, queries, _direction: again[queries])
+
+    known = [KnownQuery(n, frozenset([item_id(str(row))])) for n, row in enumerate(wanted.tolist())]
+    outcome = calibrate(
+        gallery, known, "image", promise=Promise(0.4, 0.1, 1), score="vacuity", rng=np.random.default_rng(0)
+    )
+    right = ~refined | helpful
+    once = np.sort(np.unique(wanted, return_index=True)[1])  # queries for the same row count once
+    expected = find_threshold(doubt[once], right[once], alpha=0.4, delta=0.1, rng=np.random.default_rng(0))
+    assert expected.threshold is not None
+    assert (expected.wrong == 0) == helpful
+    assert outcome.guarantee is not None
+    assert outcome.guarantee.threshold == pytest.approx(expected.threshold)
+    assert (outcome.guarantee.answered, outcome.guarantee.wrong) == (expected.answered, expected.wrong)
+
+
+def test_queries_that_share_an_answer_count_once_for_a_promise(gallery: Gallery) -> None:
+    found = Retriever(gallery).search_batch(texts=TEXTS[:100], top=1)
+    known = [KnownQuery(text, frozenset([answer.hits[0].id])) for text, answer in zip(TEXTS[:100], found, strict=True)]
+    asked_for = len({next(iter(query.relevant)) for query in known})
+    assert asked_for < 100
+    outcome = calibrate(
+        gallery, known, "text", promise=Promise(0.5, 0.1, 10), score="vacuity", rng=np.random.default_rng(0)
+    )
+    assert outcome.guarantee is not None
+    assert outcome.guarantee.tested == asked_for - round(0.2 * asked_for)

@@ -125,3 +125,20 @@ def test_bad_input_is_refused() -> None:
         find_threshold(scores * np.nan, correct, alpha=0.1, delta=0.1, rng=rng)
     with pytest.raises(InputError, match="one must place the tests"):
         find_threshold(scores, correct, alpha=0.1, delta=0.1)
+
+
+def test_queries_that_place_the_candidates_are_not_tested() -> None:
+    """A wrong answer to one of them changes nothing; to any other that is answered, it is one error."""
+    scores = np.random.default_rng(12).random(100)
+
+    def wrong(*places: int) -> int:
+        correct = ~np.isin(np.arange(100), places)
+        found = find_threshold(scores, correct, alpha=0.3, delta=0.1, rng=np.random.default_rng(0))
+        assert found.tested == 80
+        assert found.threshold is not None
+        return found.wrong
+
+    errors = sum(wrong(place) for place in range(100))
+    sure = find_threshold(scores, np.ones(100, np.bool_), alpha=0.3, delta=0.1, rng=np.random.default_rng(0))
+    assert errors == sure.answered
+    assert 70 < sure.answered <= 80

@@ -11,7 +11,15 @@ import pytest
 from evidex.errors import InputError
 from evidex.evaluation.selective import auroc, selective
 from evidex.retrieval.certainty.logistic import sigmoid
-from evidex.retrieval.certainty.reckoning import MOST_PAST_QUERIES, Known, Reckoning, fit_reckoning, halves
+from evidex.retrieval.certainty.reckoning import (
+    HOME_NAMES,
+    LEARNT_NAMES,
+    MOST_PAST_QUERIES,
+    Known,
+    Reckoning,
+    fit_reckoning,
+    halves,
+)
 from evidex.retrieval.certainty.reckoning_store import reckoning_from_json, reckoning_json
 from evidex.retrieval.certainty.signs import SIGN_NAMES, Surroundings, read_signs
 from tests.retrieval.certainty.world import World, scan, unit, world
@@ -220,3 +228,26 @@ def test_infinite_signs_are_no_lesson() -> None:
     known = replace(made.known, right=(np.arange(40) % 2).astype(np.float64))
     with pytest.raises(InputError, match="infinite or no number"):
         fit_reckoning(known, made.gallery, made.middle, np.random.default_rng(0))
+
+
+def test_no_query_speaks_about_itself_or_one_that_asks_for_the_same() -> None:
+    """Each known query's signs, read against the past queries of other groups alone, are what is learnt from."""
+    made = world(11, queries=200, rows=100)
+    known = replace(made.known, right=(np.arange(200) % 2).astype(np.float64))
+    learnt = fit_reckoning(known, made.gallery, made.middle, np.random.default_rng(0))
+    stored = known.queries.astype(np.float16).astype(np.float32)
+    groups = np.array([known.groups[(stored == past).all(axis=1)][0] for past in learnt.around.queries])
+    assert len(np.unique(groups)) == len(groups) < 100
+    signs = []
+    for i, group in enumerate(known.groups):
+        alone = known.part(np.arange(200) == i)
+        others = Surroundings(learnt.around.queries[groups != group], made.middle)
+        signs.append(read_signs(alone.result, alone.queries, made.gallery, others)[0])
+    familiar = np.array(signs)[:, SIGN_NAMES.index("familiar")]
+    middle, low = np.quantile(familiar, [0.5, 0.16])
+    place = HOME_NAMES.index("familiar")
+    assert learnt.usual[place] == pytest.approx(middle, rel=1e-4)
+    assert learnt.spread[place] == pytest.approx(middle - low, rel=1e-3)
+    held = np.clip(np.array(signs)[:, [SIGN_NAMES.index(name) for name in LEARNT_NAMES]], learnt.low, learnt.high)
+    np.testing.assert_allclose(learnt.mean, held.mean(axis=0), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(learnt.scale, held.std(axis=0), rtol=1e-3, atol=1e-4)

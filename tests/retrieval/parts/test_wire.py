@@ -22,22 +22,22 @@ def found(count: int = 50) -> PartFound:
         Row("b", "b.png", "image", "1" * 64, captions=("a port", "ships"), acquired=datetime(2021, 6, 1, tzinfo=UTC)),
         Row("c", "", "text", "2" * 64, captions=("a pond",)),
     )
-    return PartFound(result, np.array([3, 7, 12]), rows)
+    return PartFound(result, np.array([3, 7, 12]), rows, 5)
 
 
 def test_what_arrives_is_what_was_sent() -> None:
     sent = found()
-    got = unpack(pack(sent), 2)
+    got = unpack(pack(sent), 2, 2)
     assert got.rows == sent.rows
     for name in ("ids", "scores", "log_sum_exp"):
         np.testing.assert_array_equal(getattr(got.result, name), getattr(sent.result, name))
-    assert (got.result.count, got.result.temperature) == (50, 0.1)
+    assert (got.result.count, got.result.temperature, got.version) == (50, 0.1, 5)
     np.testing.assert_array_equal(got.places, sent.places)
 
 
 def test_a_part_without_rows_answers_too() -> None:
     nothing = ScanResult(np.empty((3, 0), np.int64), np.empty((3, 0)), np.full(3, -np.inf), 0, 0.1)
-    got = unpack(pack(PartFound(nothing, np.empty(0, np.int64), ())), 3)
+    got = unpack(pack(PartFound(nothing, np.empty(0, np.int64), (), 1)), 3, 9)
     assert got.result.ids.shape == (3, 0)
     assert (got.result.log_sum_exp == -np.inf).all()
 
@@ -56,16 +56,16 @@ def test_a_part_without_rows_answers_too() -> None:
 )
 def test_what_does_not_fit_together_is_refused(broken: PartFound) -> None:
     with pytest.raises(ValueError, match="fit together"):
-        unpack(pack(broken), 2)
+        unpack(pack(broken), 2, 2)
 
 
 def test_other_bytes_are_refused() -> None:
     whole = pack(found())
     for content in (b"", b"<html>", whole[: len(whole) // 2], whole[:-40]):
         with pytest.raises(ValueError):
-            unpack(content, 2)
+            unpack(content, 2, 2)
     with pytest.raises(ValueError):
-        unpack(whole, 3)
+        unpack(whole, 3, 2)
 
 
 def test_vectors_keep_their_bits() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -16,7 +16,15 @@ from evidex.errors import InputError
 from evidex.retrieval.certainty.calibration_store import calibration_path, known_texts
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
 from evidex.retrieval.certainty.guarantee import Guarantee, find_threshold
-from evidex.retrieval.certainty.learning import LEAST_KNOWN, Lesson, Worth, known_of, learn, middle_of, worth_of
+from evidex.retrieval.certainty.learning import (
+    LEAST_KNOWN,
+    Lesson,
+    Worth,
+    known_of,
+    learn,
+    middle_of,
+    worth_of,
+)
 from evidex.retrieval.certainty.reckoning import LEAST_OF_EACH, RECKONED, Known, fit_reckoning
 from evidex.retrieval.certainty.scores import DEFAULT_SCORE, score_named
 from evidex.retrieval.certainty.signs import FIRST, Vectors
@@ -70,6 +78,8 @@ class Outcome:
     """Queries that the score was learnt from; the calibration is of the others."""
     strange: int = 0
     """Queries that were left out: they are refused whatever the gallery holds."""
+    unknown: int = 0
+    """Queries whose answer was named and is not in the gallery."""
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -91,7 +101,9 @@ def calibrate(
     """Store the scores of ``queries`` and, for labelled ones, a threshold that keeps ``promise``.
 
     Without a ``score``, the one that labelled queries teach is used where they are enough, and vacuity elsewhere. One
-    half of them teaches; the scores that are stored and the promise come from the other queries alone. Answers are
+    half of them teaches; the scores that are stored and the promise come from the other queries alone, but which of the
+    two scores is used is decided by the answers of both halves. The promise counts queries
+    of which no two ask for the same row. Answers are
     judged as the retriever will give them: queries above the refinement threshold are refined first, and those that
     are strange to the model are left out.
     """
@@ -134,7 +146,7 @@ def calibrate(
     calibration, judged = _judge(gallery, direction, first, vectors, lesson, sorted(answers), score or DEFAULT_SCORE)
     if promise is not None and answers:
         gate = calibration.gate(REFINE_RATIO)
-        tested = [i for i in answers if i in judged]
+        tested = _independent([i for i in answers if i in judged], answers)
         hits = {i: first.ids[i, :top] for i in tested}
         again = [i for i in tested if gate.defers(judged[i])]
         if again:
@@ -148,7 +160,22 @@ def calibrate(
     path = calibration_path(gallery, direction, target, by_itself=by_itself)
     calibration.save(path)
     worth, taught = (None, 0) if lesson is None else (lesson.worth, int(lesson.taught.sum()))
-    return Outcome(calibration, target, source, len(answers), worth, taught, strange)
+    unknown = sum(bool(query.relevant) for query in queries) - len(answers)
+    return Outcome(calibration, target, source, len(answers), worth, taught, strange, unknown)
+
+
+def _independent(queries: list[int], answers: Mapping[int, set[int]]) -> list[int]:
+    """Queries of which no two ask for the same row, as many as come first: such are right or wrong together.
+
+    A guarantee counts independent queries; five captions of one image would count as five.
+    """
+    chosen: list[int] = []
+    asked_for: set[int] = set()
+    for i in queries:
+        if asked_for.isdisjoint(answers[i]):
+            chosen.append(i)
+            asked_for |= answers[i]
+    return chosen
 
 
 def _answerable(

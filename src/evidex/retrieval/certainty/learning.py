@@ -54,7 +54,8 @@ class Lesson:
 def learn(known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Generator, *, top: int) -> Lesson | None:
     """Learn from one half of ``known`` and leave the other for judging; None if a half holds too little to learn from.
 
-    Thresholds and promises that are found on the other half are then about a score that was fixed before.
+    Thresholds and promises that are found on the other half are then about a score that did not learn from it. Whether
+    the score is used at all (`Lesson.helps`) is decided by both halves: a choice of two that no promise corrects for.
     """
     from evidex.evaluation.selective import selective
 

@@ -154,7 +154,7 @@ class IndexRun:
         if not self._waiting:
             return
         model, pictures = self._gallery.model, self._waiting
-        if pictures[0].pixels.shape[0] == 3:
+        if fit_of(model).how != "none":
             pixels = np.stack([picture.pixels for picture in pictures])
             vectors = model.encode_pixels(pixels, batch_size=self._options.batch_size)
         else:

@@ -33,6 +33,7 @@ from evidex.retrieval.rows import Row
 T = TypeVar("T")
 _PLACES = 40  # bits of an id that are the place in its gallery; those above number the part, from 1
 _MOST_HELD_OUT = 200
+_TRIES = 3
 Calibrations = dict[tuple[Direction, Target], Calibration]
 
 
@@ -75,6 +76,10 @@ class Selection:
     target: Target
 
 
+class _MovedError(Exception):
+    """A part's rows changed between two scans of one query."""
+
+
 class JoinedRetriever(Retriever):
     """As a `Retriever` of one gallery that holds all rows; ids of rows elsewhere begin with the number of the part.
 
@@ -86,6 +91,7 @@ class JoinedRetriever(Retriever):
         super().__init__(gallery, **options)
         self._parts = parts
         self._elsewhere: dict[int, Row] = {}
+        self._versions: dict[int, int] = {}
 
     def scan(self, vectors: NDArray[np.float32], rows: Any, top: int) -> ScanResult:
         selection: Selection = rows
@@ -99,6 +105,8 @@ class JoinedRetriever(Retriever):
         part = self._parts.parts[number - 1]
         if found.result.temperature != self.gallery.temperature:
             raise PartError(f"part {part.address} scans at another temperature; serve the same model everywhere")
+        if self._versions.setdefault(number, found.version) != found.version:
+            raise _MovedError
         for place, row in zip(found.places.tolist(), found.rows, strict=True):
             self._elsewhere[number << _PLACES | place] = replace(row, id=f"{number}.{row.id}")
         return replace(found.result, ids=found.result.ids | number << _PLACES)
@@ -114,14 +122,24 @@ class JoinedRetriever(Retriever):
     def _search(
         self, queries: Sequence[Query], direction: Direction, top: int, filters: Filters, among: Target | None
     ) -> list[Answer]:
-        self._elsewhere = {}
-        return super()._search(queries, direction, top, filters, among)
+        return self._at_one_version_each(
+            lambda: super(JoinedRetriever, self)._search(queries, direction, top, filters, among)
+        )
 
     def _scan_rows(
         self, vectors: NDArray[np.float32], filters: Filters, target: Target, top: int
     ) -> tuple[ScanResult, dict[int, Row]]:
-        self._elsewhere = {}
-        return super()._scan_rows(vectors, filters, target, top)
+        return self._at_one_version_each(lambda: super(JoinedRetriever, self)._scan_rows(vectors, filters, target, top))
+
+    def _at_one_version_each(self, ask: Callable[[], T]) -> T:
+        """A query may scan twice, and a part have new rows in between: then all is asked again."""
+        for _ in range(_TRIES):
+            self._elsewhere, self._versions = {}, {}
+            try:
+                return ask()
+            except _MovedError:
+                continue
+        raise PartError("a part changes faster than it can be asked; ask again in a moment")
 
     def _selected(self, filters: Filters, target: Target) -> Selection:
         return Selection(super()._selected(filters, target), filters, target)
@@ -134,6 +152,7 @@ class JoinedRetriever(Retriever):
         """Measure usual queries against the whole: common questions, and pictures of this machine held out of it."""
         calibrations: Calibrations = {}
         with self._lock:
+            self._elsewhere = {}
             texts = list(COMMON_QUESTIONS)
             vectors = self.encode(texts, "text")
             usual = vectors[[not words for words in self.new_words(texts, vectors, "text")]]
@@ -148,6 +167,7 @@ class JoinedRetriever(Retriever):
                 ("image", np.asarray(self.gallery.vectors[sample]), replace(everything, here=left)),
             ]
             for direction, queries, selection in asked:
+                self._versions = {}  # no row is looked up
                 found = self.scan(queries, selection, 1) if len(queries) >= LEAST_QUERIES else None
                 if found is not None and found.count:
                     calibrations[direction, "images"] = Calibration(

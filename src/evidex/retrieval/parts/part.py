@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
+import time
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -70,7 +71,7 @@ class Part:
         }
         reply = self._asked("POST", "/part/scan", json.dumps(question).encode())
         try:
-            return unpack(reply.content, len(vectors))
+            return unpack(reply.content, len(vectors), top)
         except ValueError as error:
             raise PartError(f"part {self.address} answers what cannot be read ({error}); update both sides") from None
 
@@ -112,7 +113,7 @@ class Part:
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
-            content = answer.read(_MOST_BYTES + 1)
+            content = _read(answer, time.monotonic() + self.seconds)
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise PartError(
@@ -123,6 +124,16 @@ class Part:
         if len(content) > _MOST_BYTES:
             raise PartError(f"part {self.address} answers with more than {_MOST_BYTES} bytes; ask for fewer hits")
         return Reply(answer.status, content, {name.lower(): value for name, value in answer.getheaders()})
+
+
+def _read(answer: http.client.HTTPResponse, end: float) -> bytes:
+    """The whole body, if it comes in time: a socket's own limit begins anew with every byte."""
+    content = bytearray()
+    while len(content) <= _MOST_BYTES and (piece := answer.read1(1 << 20)):
+        content += piece
+        if time.monotonic() > end:
+            raise TimeoutError("it takes too long")
+    return bytes(content)
 
 
 def _words(content: bytes) -> str:

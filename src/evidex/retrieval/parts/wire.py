@@ -34,6 +34,8 @@ class PartFound:
     places: NDArray[np.int64]
     """(rows,) sorted, all that ``result`` names."""
     rows: tuple[Row, ...]
+    version: int
+    """Of the part's gallery: places of one version mean nothing in another."""
 
 
 def vectors_text(vectors: NDArray[np.float32]) -> str:
@@ -64,6 +66,7 @@ def pack(found: PartFound) -> bytes:
         "scores": result.scores.tolist(),
         "log_sum_exp": result.log_sum_exp.tolist() if result.count else [None] * len(result),
         "places": found.places.tolist(),
+        "version": found.version,
     }
     table = to_table(found.rows, np.zeros((len(found.rows), 1), np.float32)).drop_columns(["vector"])
     table = table.replace_schema_metadata({_HEAD: json.dumps(head).encode()})
@@ -73,8 +76,8 @@ def pack(found: PartFound) -> bytes:
     return bytes(sink.getvalue())
 
 
-def unpack(content: bytes, queries: int) -> PartFound:
-    """The inverse of `pack`; ValueError for anything else, and for another number of queries."""
+def unpack(content: bytes, queries: int, top: int) -> PartFound:
+    """The inverse of `pack`; ValueError for anything else, and for another number of queries or of best rows."""
     import pyarrow as pa
 
     try:
@@ -86,13 +89,13 @@ def unpack(content: bytes, queries: int) -> PartFound:
         scores = np.array(head["scores"], np.float64).reshape(queries, -1)
         lost = [-np.inf if value is None else float(value) for value in head["log_sum_exp"]]
         places = np.array(head["places"], np.int64)
-        rows = tuple(from_table(table))
+        rows, version = tuple(from_table(table)), int(head["version"])
         result = ScanResult(ids, scores, np.array(lost), count, float(head["temperature"]))
     except (KeyError, TypeError, OSError, pa.ArrowException) as error:
         raise ValueError(f"the part's answer lacks or garbles {error}") from None
-    fits = ids.shape == scores.shape and len(lost) == queries and ids.shape[1] <= count
+    fits = ids.shape == scores.shape and len(lost) == queries and ids.shape[1] == min(top, count)
     known = np.array_equal(places, np.unique(ids)) and len(rows) == len(places)
     finite = np.isfinite(scores).all() and (np.isfinite(lost).all() or count == 0)
     if not (fits and known and finite and (places >= 0).all()):
         raise ValueError("the part's answer does not fit together")
-    return PartFound(result, places, rows)
+    return PartFound(result, places, rows, version)
