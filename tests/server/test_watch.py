@@ -14,13 +14,16 @@ import httpx
 import numpy as np
 import pytest
 
+from evidex.errors import GalleryError
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration
 from evidex.retrieval.rows import Row, item_id
+from evidex.server.engine import Engine, Neighbours, Search
+from evidex.server.metrics import Metrics
 from evidex.server.settings import Settings
 from evidex.server.watch import state_of
 from tests.retrieval.archive import tiny_model
-from tests.server.places import asking
+from tests.server.places import asking, make_gallery
 
 
 def _gallery(path: Path) -> Gallery:
@@ -107,3 +110,14 @@ def test_times_of_the_same_second_are_told_apart(tmp_path: Path) -> None:
     status = (gallery.path / "gallery.json").stat()
     os.utime(gallery.path / "gallery.json", ns=(status.st_atime_ns, status.st_mtime_ns + 1000))
     assert state_of(gallery.path) != before
+
+
+def test_a_gallery_that_was_taken_away_is_said_to_who_asks(tmp_path: Path) -> None:
+    engine = Engine(make_gallery(tmp_path, count=8, calibrated=False), Metrics())
+    engine.warm_up()
+    (tmp_path / "gallery").rename(tmp_path / "elsewhere")
+    engine.gallery._columns.clear()
+    with pytest.raises(GalleryError, match="is gone or damaged"):
+        engine.run(Neighbours(3), ["any"])
+    (tmp_path / "elsewhere").rename(tmp_path / "gallery")
+    assert len(engine.run(Search("text", 3), ["a river"])[0].hits) == 3

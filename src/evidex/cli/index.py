@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,8 +52,13 @@ def command(
     check_places(paths)
     made = _new_folders(gallery)
     opened = _open_or_create(gallery, model)
-    with progress_bar("Indexing") as progress:
-        outcome = opened.add(paths, options=options, progress=progress)
+    try:
+        with progress_bar("Indexing") as progress:
+            outcome = opened.add(paths, options=options, progress=progress)
+    except KeyboardInterrupt:
+        opened.refresh()
+        typer.echo(f"stopped; {len(opened)} rows are in {gallery} and stay; run it again to go on", err=True)
+        raise typer.Exit(130) from None
     sources = _calibrated(opened) if self_calibrate and outcome.rows else []
     content = _content(outcome, gallery, sources)
     if nothing := _came_to_nothing(outcome):
@@ -111,20 +117,25 @@ def _complaint(paths: list[str], outcome: IndexReport) -> str:
     kinds = "JPEG, PNG, TIFF, WebP or JPEG 2000 files"
     if not outcome.skipped:
         return f"{shown}: nothing to index was found; give {kinds}, or folders that hold some"
-    first = outcome.skipped[0]
-    count = f"all {len(outcome.skipped)} files were skipped, the first" if len(outcome.skipped) > 1 else "skipped"
-    return f"{shown}: nothing was indexed; {count}: {Path(first.name).name}: {first.reason}"
+    reason, often = Counter(skip.reason for skip in outcome.skipped).most_common(1)[0]
+    example = next(skip for skip in outcome.skipped if skip.reason == reason)
+    count = f"all {len(outcome.skipped)} files were skipped, {often} like" if len(outcome.skipped) > 1 else "skipped"
+    return f"{shown}: nothing was indexed; {count}: {Path(example.name).name}: {reason}"
 
 
 def _calibrated(gallery: Gallery) -> list[str]:
     import numpy as np
 
     from evidex.retrieval.certainty.calibrating import self_calibrate
+    from evidex.retrieval.certainty.calibration_store import calibration_path
 
-    return [
-        f"{outcome.calibration.direction} queries: {len(outcome.calibration.scores)} {outcome.source}"
-        for outcome in self_calibrate(gallery, np.random.default_rng(0))
-    ]
+    sources = []
+    for outcome in self_calibrate(gallery, np.random.default_rng(0)):
+        direction = outcome.calibration.direction
+        given = calibration_path(gallery, direction, outcome.target).exists()
+        by = "those given to evidex calibrate" if given else f"{len(outcome.calibration.scores)} {outcome.source}"
+        sources.append(f"{direction} queries: {by}")
+    return sources
 
 
 def _content(outcome: IndexReport, gallery: Path, sources: list[str]) -> dict[str, Any]:

@@ -264,7 +264,12 @@ class Gallery:
     def _reopen(self) -> None:
         import lance
 
-        self._moved_to(lance.dataset(str(self.path / _ROWS)))
+        try:
+            newest = lance.dataset(str(self.path / _ROWS))
+        except (OSError, ValueError) as error:
+            cause = " ".join(str(error).split())[:120]
+            raise GalleryError(f"'{self.path}' is gone or damaged ({cause}); bring it back") from None
+        self._moved_to(newest)
 
     def _moved_to(self, dataset: Any) -> None:
         """Look at another version. Lance moves a dataset itself along with its own changes, so ours is kept apart."""
