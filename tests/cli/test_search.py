@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 from evidex.retrieval.gallery import Gallery
 from evidex.server.settings import Settings
 from tests.cli.running import Runner
+from tests.retrieval.archive import tiny_model, write_raster
 from tests.server.places import asking, make_gallery, texts_by_verdict
 
 
@@ -93,3 +95,24 @@ def test_a_gallery_with_damaged_rows_is_one_line(gallery: Gallery, evidex: Runne
     assert ran.code == 2
     assert ran.err.startswith("evidex: error: the gallery's rows cannot be read")
     assert len(ran.err.splitlines()) == 1
+
+
+def test_a_scene_of_16_bits_and_four_bands_is_found_by_its_own_file(evidex: Runner, tmp_path: Path) -> None:
+    """As it was indexed, so it is searched with; bands are chosen in both or asked for in both."""
+    tiny_model().save(tmp_path / "model.safetensors")
+    (tmp_path / "scenes").mkdir()
+    rng = np.random.default_rng(0)
+    for number in range(4):
+        coarse = rng.integers(200, 3000, (4, 6, 6)).astype(np.uint16)
+        write_raster(tmp_path / "scenes" / f"{number}.tif", coarse.repeat(16, axis=1).repeat(16, axis=2))
+    place = tmp_path / "gallery"
+    made = ("--gallery", place, "--bands", "4,3,2")
+    evidex("index", tmp_path / "scenes", *made, "--model", tmp_path / "model.safetensors")
+    for number in range(4):
+        example = tmp_path / "scenes" / f"{number}.tif"
+        answer = json.loads(evidex("search", "--image", example, *made, "--json").out)
+        assert answer["hits"][0]["path"].endswith(f"{number}.tif")
+        assert answer["hits"][0]["score"] > 0.9999
+        assert answer["query"] == str(example)
+    complaint = evidex("search", "--image", tmp_path / "scenes" / "0.tif", "--gallery", place).complaint
+    assert "0.tif' has 4 bands" in complaint

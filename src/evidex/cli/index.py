@@ -47,7 +47,7 @@ def command(
     from evidex.files import write_json_atomic
     from evidex.retrieval.indexing import IndexOptions
 
-    tiles = TileOptions(tile, overlap, _whole_numbers(bands), _percentiles(stretch))
+    tiles = TileOptions(tile, overlap, whole_numbers(bands), _percentiles(stretch))
     options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune)
     check_places(paths)
     made = _new_folders(gallery)
@@ -167,7 +167,7 @@ def _tell(outcome: IndexReport, gallery: Path, sources: list[str]) -> None:
     typer.echo(f"{outcome.rows} rows in {gallery}" + (f"; calibrated for {', '.join(sources)}" if sources else ""))
 
 
-def _whole_numbers(text: str | None) -> tuple[int, ...] | None:
+def whole_numbers(text: str | None) -> tuple[int, ...] | None:
     from evidex.errors import InputError
 
     if text is None:

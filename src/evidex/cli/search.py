@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from PIL.Image import Image
     from rich.console import RenderableType
 
     from evidex.data.footprints import Bounds
@@ -24,6 +26,9 @@ def command(
     text: Annotated[str | None, typer.Argument(help="What to look for, in words.")] = None,
     gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")] = ...,  # type: ignore[assignment]
     image: Annotated[Path | None, typer.Option(help="An example image to look for, instead of words.")] = None,
+    bands: Annotated[
+        str | None, typer.Option(help="Bands of the example shown as red, green, blue, e.g. 4,3,2; or one band.")
+    ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many hits.")] = 10,
     bbox: Annotated[str | None, typer.Option(help="Only hits that touch this box: west,south,east,north.")] = None,
     after: Annotated[str | None, typer.Option(help="Only images taken at this time or later, e.g. 2024-06-01.")] = None,
@@ -39,6 +44,7 @@ def command(
 ) -> None:
     """Find images, tiles or captions, and be told how far to trust the answer."""
     from evidex.cli.console import print_json
+    from evidex.data.discover import printable
     from evidex.encoders.model import load_model
     from evidex.errors import InputError
     from evidex.retrieval.contact_sheet import write_contact_sheet
@@ -54,7 +60,10 @@ def command(
     filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob)
     opened = Gallery.open(gallery, load_model(model) if model is not None else None)
     preparing = set_up(opened, "text" if image is None else "image")
-    found = Retriever(opened).search(text=text, image=image, top=top, filters=filters, among=among)  # type: ignore[arg-type]
+    example = image if bands is None or image is None else _rendered(image, bands)
+    found = Retriever(opened).search(text=text, image=example, top=top, filters=filters, among=among)  # type: ignore[arg-type]
+    if image is not None:
+        found = replace(found, query=printable(str(image)))
     (answer,) = with_reasons([found], opened, filters, among)  # type: ignore[arg-type]
     if open_sheet and sheet is None:
         import tempfile
@@ -70,6 +79,15 @@ def command(
         _show(opened, answer, pictures, preparing)
     if open_sheet and sheet is not None:
         typer.launch(str(sheet.resolve()))
+
+
+def _rendered(image: Path, bands: str) -> Image:
+    """The example with the chosen bands, as evidex index would show it."""
+    from evidex.cli.index import whole_numbers
+    from evidex.data.items import ReadOptions, read_whole
+    from evidex.data.rendering import TileOptions
+
+    return read_whole(str(image), ReadOptions(TileOptions(bands=whole_numbers(bands))))
 
 
 def _check(text: str | None, image: Path | None, both_formats: bool) -> None:

@@ -87,6 +87,23 @@ def read_window(path: str, window: Window | None, rendering: Rendering | None, l
     return shown
 
 
+def read_whole(path: str, options: ReadOptions | None = None) -> Image:
+    """One picture of all of ``path``, rendered as for a gallery but never cut into tiles: to search with."""
+    options = options or ReadOptions()
+    name = printable(path)
+    if raster_driver(path) is not None:
+        try:
+            with open_raster(path, options.tiles) as raster:
+                if raster.is_large or raster.is_georeferenced or not raster.is_plain:
+                    picture = _whole(raster).picture
+                    if picture is not None:
+                        return picture
+        except ImageError:
+            if options.tiles.bands is not None or not _pillow_opens(path):
+                raise
+    return decode_image(path, max_pixels=options.max_pixels, name=name)
+
+
 def _plain(path: str, options: ReadOptions, raster: Raster | None) -> Item:
     from PIL import Image as PillowImage
 

@@ -35,6 +35,7 @@ Query = Any  # a text; or a picture, given as a path or a Pillow image
 LARGEST_TOP = 10_000
 REFINE_RATIO = 0.1  # the paper's deferral ratio
 ABSTAIN_RATIO = 0.02
+_PICTURES_AT_ONCE = 64
 
 
 class Retriever:
@@ -258,7 +259,10 @@ class Retriever:
     def encode(self, queries: Sequence[Query], direction: Direction) -> NDArray[np.float32]:
         """Unit rows of texts or images, from the gallery's model."""
         model = self.gallery.model
-        return model.encode_texts(queries) if direction == "text" else model.encode_images(queries)
+        if direction == "text":
+            return model.encode_texts(queries)
+        parts = [queries[start : start + _PICTURES_AT_ONCE] for start in range(0, len(queries), _PICTURES_AT_ONCE)]
+        return np.concatenate([model.encode_images([_picture(query) for query in part]) for part in parts])
 
     def refine(self, queries: Sequence[Query], direction: Direction) -> NDArray[np.float32]:
         """The same for queries that are asked again in other forms."""
@@ -266,7 +270,8 @@ class Retriever:
             self._refiner = RsRefiner()
         # Every query draws as if it were the only one: the same query gets the same answer in any batch.
         alone = [0] * len(queries)
-        return refine_queries(self.gallery.model, queries, direction, self._refiner, self._seed, indices=alone)
+        asked = queries if direction == "text" else [_picture(query) for query in queries]
+        return refine_queries(self.gallery.model, asked, direction, self._refiner, self._seed, indices=alone)
 
     def rows_of(self, ids: Sequence[int]) -> list[Row]:
         """The rows that the ids of a scan stand for."""
@@ -347,6 +352,13 @@ def _check_query(query: object, direction: Direction) -> None:
             raise InputError("the query is empty; say in words what to look for")
     elif not (isinstance(query, str | Path) or hasattr(query, "convert")):
         raise InputError(f"the image to search for is {query!r:.60}; give a path or a Pillow image")
+
+
+def _picture(query: Query) -> Any:
+    """An example file as it would be indexed, 16-bit and many-banded ones too; a picture as it is."""
+    from evidex.data.items import read_whole
+
+    return read_whole(str(query)) if isinstance(query, str | Path) else query
 
 
 def _shown(query: Query) -> str:
