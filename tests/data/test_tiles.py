@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
@@ -185,6 +187,20 @@ def test_a_tile_is_shown_again_as_it_was_encoded(tmp_path: Path) -> None:
     assert item.picture is not None
     again = read_window(str(path), item.window, item.rendering, 512)
     assert np.array_equal(np.asarray(again), np.asarray(item.picture))
+
+
+def test_a_scene_whose_name_is_no_utf8_is_read_like_any_other(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).integers(0, 256, (3, 64, 64)).astype(np.uint8)
+    plain = write_raster(tmp_path / "plain.tif", values)
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/lat\xefin.tif")
+    shutil.copy(plain, odd)
+    (expected,), (got,) = (list(read_items(str(path), ReadOptions())) for path in (plain, odd))
+    assert got.picture is not None
+    assert expected.picture is not None
+    assert got.picture.tobytes() == expected.picture.tobytes()
+    assert got.footprint == expected.footprint
+    with pytest.raises(ImageError, match=r"lat\\xefout.tif' cannot be opened"):
+        list(read_items(odd.replace("in.tif", "out.tif"), ReadOptions()))
 
 
 def test_known_windows_are_left_out(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -151,10 +153,14 @@ def open_raster(path: str | Path, options: TileOptions, rendering: Rendering | N
     driver = raster_driver(path)
     if driver is None:
         raise ImageError(f"'{label}' is neither TIFF nor JPEG 2000; only those are read by windows")
-    with warnings.catch_warnings(), rasterio.Env(GDAL_CACHEMAX=_BLOCK_CACHE, GDAL_PAM_ENABLED="NO"):
+    with (
+        warnings.catch_warnings(),
+        rasterio.Env(GDAL_CACHEMAX=_BLOCK_CACHE, GDAL_PAM_ENABLED="NO"),
+        _under_a_plain_name(str(path)) as place,
+    ):
         warnings.simplefilter("ignore")
         with _gdal_errors(label):
-            source = rasterio.open(path, driver=driver)
+            source = rasterio.open(place, driver=driver)
         with source:
             _check_blocks(source, label)
             with _gdal_errors(label):
@@ -162,6 +168,20 @@ def open_raster(path: str | Path, options: TileOptions, rendering: Rendering | N
                 crs, transform = _placement(source)
                 tags = {**source.tags(), **source.tags(ns="IMAGERY")}
             yield Raster(source, label, options, chosen, _crs_name(crs), acquired_at(tags), transform, crs)
+
+
+@contextmanager
+def _under_a_plain_name(path: str) -> Iterator[str]:
+    """``path``, or a link to it where its name is no UTF-8, which GDAL cannot be told."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        with tempfile.TemporaryDirectory(prefix="evidex-") as folder:
+            link = os.path.join(folder, "scene")  # noqa: PTH118 (as the path, which may hold bytes that are no UTF-8)
+            os.symlink(os.path.abspath(path), link)  # noqa: PTH211, PTH100
+            yield link
+    else:
+        yield path
 
 
 @contextmanager
