@@ -39,3 +39,25 @@ def test_a_strange_question_is_refused_in_words_and_without_a_gauge(tmp_path: Pa
         assert page.get_by_role("meter").count() == 0
         page.goto(f"{address}/?q={ANSWERED.replace(' ', '+')}")
         page.get_by_role("meter").wait_for()
+
+
+def test_a_question_without_any_match_is_refused_with_the_numbers_and_without_a_gauge(
+    tmp_path: Path, visit: Callable[..., Any]
+) -> None:
+    calibrated = make_gallery(tmp_path)
+    (calibrated.path / "calibration" / "text-to-images.json").unlink()  # queries that were given would lift it
+    plain = tiny_model()
+    demanding = Acquaintance(
+        words_of([ANSWERED]),
+        np.zeros(plain.dim, np.float32),
+        np.eye(1, plain.dim, dtype=np.float32),
+        np.array([0.0, 9.0], np.float32),
+        np.array([0.999, 1.0], np.float32),
+    )
+    gallery = Gallery.create(tmp_path / "demanding", Model(plain.encoder, plain.temperature, acquaintance=demanding))
+    gallery.append(calibrated.rows(range(len(calibrated))), np.array(calibrated.vectors))
+    with live(Settings(gallery.path, port=0)) as address:
+        page = visit(f"{address}/?q={ANSWERED.replace(' ', '+')}")
+        page.get_by_role("heading", name="Probably nothing here matches").wait_for()
+        assert "than nine of ten right answers are (1.00)" in page.locator(".verdict.abstained").inner_text()
+        assert page.get_by_role("meter").count() == 0
