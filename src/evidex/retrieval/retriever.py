@@ -22,6 +22,7 @@ from evidex.retrieval.found import Found
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Direction
 from evidex.retrieval.partial import Partial, ScanResult
+from evidex.retrieval.phrasing import asked_for
 from evidex.retrieval.precision import Precision
 from evidex.retrieval.refine import Refiner, RsRefiner, refine_queries
 from evidex.retrieval.rows import Row
@@ -254,13 +255,13 @@ class Retriever:
         if known is None or direction == "image":
             return [()] * len(queries)
         outside = ~(known.strangeness(vectors) <= STRANGE)
-        return [known.new_words(str(query)) if far else () for query, far in zip(queries, outside, strict=True)]
+        return [known.new_words(asked_for(query)) if far else () for query, far in zip(queries, outside, strict=True)]
 
     def encode(self, queries: Sequence[Query], direction: Direction) -> NDArray[np.float32]:
         """Unit rows of texts or images, from the gallery's model."""
         model = self.gallery.model
         if direction == "text":
-            return model.encode_texts(queries)
+            return model.encode_texts([asked_for(query) for query in queries])
         parts = [queries[start : start + _PICTURES_AT_ONCE] for start in range(0, len(queries), _PICTURES_AT_ONCE)]
         return np.concatenate([model.encode_images([_picture(query) for query in part]) for part in parts])
 
@@ -270,7 +271,7 @@ class Retriever:
             self._refiner = RsRefiner()
         # Every query draws as if it were the only one: the same query gets the same answer in any batch.
         alone = [0] * len(queries)
-        asked = queries if direction == "text" else [_picture(query) for query in queries]
+        asked = [asked_for(query) if direction == "text" else _picture(query) for query in queries]
         return refine_queries(self.gallery.model, asked, direction, self._refiner, self._seed, indices=alone)
 
     def rows_of(self, ids: Sequence[int]) -> list[Row]:

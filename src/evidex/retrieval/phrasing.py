@@ -1,0 +1,28 @@
+"""What is asked for, without the words in which people ask: "show me images of a river" is a question for a river.
+
+Captions describe; they never say "find" or "show me", so such words mean nothing to a model that learnt from captions,
+and drown what does.
+"""
+
+from __future__ import annotations
+
+import re
+
+_POLITE = r"(?:please\s+)?(?:(?:can|could)\s+you\s+(?:please\s+)?)?"
+_VERB = (
+    r"(?:find|show|get|give|display|list|locate|search(?:\s+for)?|look(?:ing)?\s+for|i\s+(?:want|need)(?:\s+to\s+see)?)"
+    r"(?:\s+(?:me|us|all|any|every|some))*\s+"
+)
+_PICTURES = (
+    r"(?:(?:an?|the|all|any|some)\s+)?(?:(?:satellite|aerial|overhead|drone)\s+)?"
+    r"(?:images?|imagery|pictures?|photos?|photographs?|scenes?)\s+"
+    r"(?:of|with|showing|containing|depicting|that\s+(?:shows?|contains?)|where\s+there\s+(?:is|are))\s+"
+)
+_REQUEST = re.compile(rf"\s*(?:{_POLITE}{_VERB})?(?:{_PICTURES})?", re.IGNORECASE)
+
+
+def asked_for(text: str) -> str:
+    """``text`` without the request around it; as it is where nothing would be left."""
+    found = _REQUEST.match(text)
+    rest = text if found is None else text[found.end() :]
+    return rest if rest.strip() else text

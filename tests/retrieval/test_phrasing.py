@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evidex.encoders.acquaintance import Acquaintance, words_of
+from evidex.encoders.model import Model
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.phrasing import asked_for
+from evidex.retrieval.retriever import Retriever
+from evidex.retrieval.rows import Row, item_id
+from tests.retrieval.archive import WORDS, tiny_model
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("find all images with a river", "a river"),
+        ("Show me a river", "a river"),
+        ("please find the airport", "the airport"),
+        ("Can you show me pictures of the beach?", "the beach?"),
+        ("search for a bridge over water", "a bridge over water"),
+        ("list all scenes containing tennis courts", "tennis courts"),
+        ("I want to see some aerial photos of farmland", "farmland"),
+        ("an aerial image of a park", "a park"),
+        ("imagery where there are ships", "ships"),
+    ],
+)
+def test_the_request_is_taken_off(text: str, rest: str) -> None:
+    assert asked_for(text) == rest
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a river", "many planes near a terminal", "find", "show", "images", "the images", "getting wet", "showers",
+        "a scene", "listed buildings", "a picture frame", "finds of gold", "", "   ", "find all ",
+    ],
+)  # fmt: skip
+def test_what_is_no_request_or_nothing_else_stays(text: str) -> None:
+    assert asked_for(text) == text
+
+
+def test_long_texts_are_looked_at_quickly() -> None:
+    for text in ("show me all " * 20_000, "all " * 50_000, "i want " * 30_000, " " * 100_000 + "x"):
+        assert asked_for(text).strip()
+
+
+def test_a_question_finds_the_same_however_it_is_put(tmp_path: Path) -> None:
+    plain = tiny_model()
+    known = Acquaintance(
+        words_of(WORDS),
+        np.zeros(plain.dim, np.float32),
+        np.eye(1, plain.dim, dtype=np.float32),
+        np.array([0, 1e-6], np.float32),
+    )
+    gallery = Gallery.create(tmp_path / "g", Model(plain.encoder, plain.temperature, acquaintance=known))
+    rows = np.random.default_rng(0).standard_normal((30, plain.dim)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    gallery.append([Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(30)], rows)
+    asked, bare = Retriever(gallery).search_batch(texts=[f"find all images of {WORDS[0]}", WORDS[0]])
+    assert [(hit.id, hit.score) for hit in asked.hits] == [(hit.id, hit.score) for hit in bare.hits]
+    assert asked.uncertainty == bare.uncertainty
+    assert (asked.new_words, asked.query) == ((), f"find all images of {WORDS[0]}")
+    again = Retriever(gallery).refine([f"show me {WORDS[1]}", WORDS[1]], "text")
+    np.testing.assert_array_equal(again[0], again[1])
