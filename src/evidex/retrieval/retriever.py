@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.data.discover import printable
 from evidex.encoders.acquaintance import STRANGE
 from evidex.errors import InputError, NotFoundError
 from evidex.retrieval.answers import Answer, Hit, Refinement, Timings, Verdict
@@ -24,6 +23,7 @@ from evidex.retrieval.gate import Direction
 from evidex.retrieval.partial import Partial, ScanResult
 from evidex.retrieval.phrasing import asked_for
 from evidex.retrieval.precision import Precision
+from evidex.retrieval.queries import Query, check_query, picture_of, shown
 from evidex.retrieval.refine import Refiner, RsRefiner, refine_queries
 from evidex.retrieval.rows import Row
 from evidex.retrieval.scan import scan
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 T = TypeVar("T")
-Query = Any  # a text; or a picture, given as a path or a Pillow image
 LARGEST_TOP = 10_000
 REFINE_RATIO = 0.1  # the paper's deferral ratio
 ABSTAIN_RATIO = 0.02
@@ -40,7 +39,10 @@ _PICTURES_AT_ONCE = 64
 
 
 class Retriever:
-    """Searches one gallery. Without a calibration none is refined, and none refused but texts strange to the model."""
+    """Searches one gallery.
+
+    Without a calibration none is refined, and none refused but texts that are strange to the model or find no match.
+    """
 
     def __init__(
         self,
@@ -109,7 +111,7 @@ class Retriever:
         if not len(queries):
             return []
         for query in queries:
-            _check_query(query, direction)
+            check_query(query, direction)
         return self._at_a_version_that_is_there(lambda: self._search(queries, direction, top, filters, among))
 
     def _at_a_version_that_is_there(self, ask: Callable[[], T]) -> T:
@@ -263,7 +265,7 @@ class Retriever:
         if direction == "text":
             return model.encode_texts([asked_for(query) for query in queries])
         parts = [queries[start : start + _PICTURES_AT_ONCE] for start in range(0, len(queries), _PICTURES_AT_ONCE)]
-        return np.concatenate([model.encode_images([_picture(query) for query in part]) for part in parts])
+        return np.concatenate([model.encode_images([picture_of(query) for query in part]) for part in parts])
 
     def refine(self, queries: Sequence[Query], direction: Direction) -> NDArray[np.float32]:
         """The same for queries that are asked again in other forms."""
@@ -271,7 +273,7 @@ class Retriever:
             self._refiner = RsRefiner()
         # Every query draws as if it were the only one: the same query gets the same answer in any batch.
         alone = [0] * len(queries)
-        asked = [asked_for(query) if direction == "text" else _picture(query) for query in queries]
+        asked = [asked_for(query) if direction == "text" else picture_of(query) for query in queries]
         return refine_queries(self.gallery.model, asked, direction, self._refiner, self._seed, indices=alone)
 
     def rows_of(self, ids: Sequence[int]) -> list[Row]:
@@ -308,7 +310,7 @@ class Retriever:
             final = found.final[i]
             answers.append(
                 Answer(
-                    query=_shown(query),
+                    query=shown(query),
                     hits=tuple(
                         Hit.of(rows[int(row)], rank, float(score))
                         for rank, (row, score) in enumerate(zip(final.ids, final.scores, strict=True), start=1)
@@ -342,25 +344,3 @@ class Retriever:
             reordered=before != after,
             uncertainty_before=first.uncertainty,
         )
-
-
-def _check_query(query: object, direction: Direction) -> None:
-    """Refuse what is no text or picture."""
-    if direction == "text":
-        if not isinstance(query, str):
-            raise InputError(f"the text to search for is {query!r:.60}; give a string")
-        if not query.strip():
-            raise InputError("the query is empty; say in words what to look for")
-    elif not (isinstance(query, str | Path) or hasattr(query, "convert")):
-        raise InputError(f"the image to search for is {query!r:.60}; give a path or a Pillow image")
-
-
-def _picture(query: Query) -> Any:
-    """An example file as it would be indexed, 16-bit and many-banded ones too; a picture as it is."""
-    from evidex.data.items import read_whole
-
-    return read_whole(str(query)) if isinstance(query, str | Path) else query
-
-
-def _shown(query: Query) -> str:
-    return printable(str(query)) if isinstance(query, (str, Path)) else "(image)"

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from evidex.data.datasets import Dataset
 from evidex.encoders.acquaintance import DIRECTIONS, Acquaintance, fit_acquaintance, words_of
 from evidex.encoders.model import Model, load_model
+from evidex.evaluation.features import encode_images
 from evidex.training.batches import spread
 
 MOST_PICTURES = 2000
-_PICTURES_AT_ONCE = 256
 MOST_TEXTS = 20_000
 """More add no direction, only time and memory."""
 LEAST_TEXTS = 10 * DIRECTIONS
@@ -53,12 +53,7 @@ def acquaint(model: Model, taught: Iterable[str], others: Iterable[str]) -> Acqu
 def own_similarity(model: Model, dataset: Dataset) -> NDArray[np.float32]:
     """Of each caption of the pictures, or of some of them evenly spread, to its own picture."""
     chosen = spread(len(dataset), MOST_PICTURES)
-    images = np.concatenate(
-        [
-            model.encode_images([dataset.open_image(int(place)) for place in chosen[start : start + _PICTURES_AT_ONCE]])
-            for start in range(0, len(chosen), _PICTURES_AT_ONCE)
-        ]
-    )
+    images = encode_images(model, dataset, chosen.tolist())
     owners = [(row, text) for row, place in enumerate(chosen) for text in dataset.records[place].captions]
     texts = model.encode_texts([text for _, text in owners])
     return np.asarray((texts * images[[row for row, _ in owners]]).sum(axis=1), np.float32)

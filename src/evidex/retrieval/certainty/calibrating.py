@@ -32,7 +32,8 @@ from evidex.retrieval.filters import NO_FILTERS, Selector, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration, Direction
 from evidex.retrieval.partial import ScanResult, merge_results
-from evidex.retrieval.retriever import REFINE_RATIO, Query, Retriever
+from evidex.retrieval.queries import Query
+from evidex.retrieval.retriever import REFINE_RATIO, Retriever
 
 _Row = TypeVar("_Row")
 

@@ -27,7 +27,8 @@ from evidex.retrieval.gate import Calibration, Direction, certainty_lost
 from evidex.retrieval.partial import ScanResult, merge_results
 from evidex.retrieval.parts.part import Part
 from evidex.retrieval.parts.wire import PartFound
-from evidex.retrieval.retriever import Query, Retriever
+from evidex.retrieval.queries import Query
+from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row
 
 T = TypeVar("T")
@@ -47,7 +48,7 @@ class Parts:
 
     def each(self, ask: Callable[[Part], T]) -> list[T]:
         """What every part answers; the first error otherwise."""
-        return list(self._threads.map(ask, self.parts))
+        return self.begin(ask)()
 
     def begin(self, ask: Callable[[Part], T]) -> Callable[[], list[T]]:
         """Ask, and wait for the answers when the returned function is called."""

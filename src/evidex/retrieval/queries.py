@@ -1,0 +1,34 @@
+"""What a gallery may be asked with: a text, or a picture given as a file or a Pillow image."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from evidex.data.discover import printable
+from evidex.errors import InputError
+from evidex.retrieval.gate import Direction
+
+Query = Any
+
+
+def check_query(query: object, direction: Direction) -> None:
+    """Refuse what is no text or picture."""
+    if direction == "text":
+        if not isinstance(query, str):
+            raise InputError(f"the text to search for is {query!r:.60}; give a string")
+        if not query.strip():
+            raise InputError("the query is empty; say in words what to look for")
+    elif not (isinstance(query, str | Path) or hasattr(query, "convert")):
+        raise InputError(f"the image to search for is {query!r:.60}; give a path or a Pillow image")
+
+
+def picture_of(query: Query) -> Any:
+    """An example file as it would be indexed, 16-bit and many-banded ones too; a picture as it is."""
+    from evidex.data.items import read_whole
+
+    return read_whole(str(query)) if isinstance(query, str | Path) else query
+
+
+def shown(query: Query) -> str:
+    return printable(str(query)) if isinstance(query, (str, Path)) else "(image)"
