@@ -17,6 +17,7 @@ from evidex.errors import ModelError
 
 PAD, UNKNOWN, CLS, SEP = "[PAD]", "[UNK]", "[CLS]", "[SEP]"
 _MAX_WORD = 100  # BERT's: longer words are unknown
+_ASCII_WORDS = re.compile(r"[a-z0-9]+|[^a-z0-9 ]")
 
 
 class WordPiece:
@@ -44,12 +45,10 @@ class WordPiece:
     def __call__(self, texts: Sequence[str]) -> dict[str, torch.Tensor]:
         rows = [self.encode(text) for text in texts]
         length = max(map(len, rows), default=1)
-        ids = torch.full((len(rows), length), self._ids[PAD], dtype=torch.int64)
-        mask = torch.zeros((len(rows), length), dtype=torch.int64)
-        for index, row in enumerate(rows):
-            ids[index, : len(row)] = torch.tensor(row)
-            mask[index, : len(row)] = 1
-        return {"input_ids": ids, "attention_mask": mask}
+        padding = [self._ids[PAD]] * length
+        ids = torch.tensor([row + padding[len(row) :] for row in rows], dtype=torch.int64).reshape(len(rows), length)
+        used = torch.tensor([len(row) for row in rows], dtype=torch.int64)
+        return {"input_ids": ids, "attention_mask": (torch.arange(length) < used[:, None]).long()}
 
     def _word(self, word: str) -> list[int]:
         known = self._pieces_of_word.get(word)
@@ -76,6 +75,8 @@ class WordPiece:
 
 def split_words(text: str) -> list[str]:
     """Return the lower-case words and punctuation marks of ``text``."""
+    if text.isascii() and text.isprintable():  # nearly all captions, and ten times as fast
+        return _ASCII_WORDS.findall(text.lower())
     text = unicodedata.normalize("NFD", text.lower())
     kept = []
     for char in text:
