@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.functional import pad, relu
+from torch.nn.functional import relu
 
 from evidex.errors import ModelError
 
@@ -207,12 +207,21 @@ class _SameConv2d(nn.Conv2d):
 
     def forward(self, grid: torch.Tensor) -> torch.Tensor:
         kernel, stride = self.kernel_size[0], self.stride[0]
-        vertical, horizontal = (max((-(-n // stride) - 1) * stride + kernel - n, 0) for n in grid.shape[2:])
-        padding = vertical // 2, horizontal // 2
-        if vertical % 2 or horizontal % 2:
-            grid = pad(grid, (padding[1], horizontal - padding[1], padding[0], vertical - padding[0]))
-            padding = 0, 0
-        return nn.functional.conv2d(grid, self.weight, self.bias, self.stride, padding, 1, self.groups)
+        padding, spare = zip(*(_same_padding(n, kernel, stride) for n in grid.shape[2:]), strict=True)
+        out = nn.functional.conv2d(grid, self.weight, self.bias, self.stride, padding, 1, self.groups)
+        return out[:, :, spare[0] :, spare[1] :] if any(spare) else out
+
+
+def _same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
+    """Return how much to pad on both sides, and how many of the first outputs "same" padding would not have.
+
+    Torch pads both sides alike. A whole stride more than TensorFlow has on the left gives its outputs with others
+    before them, which costs less than copying the larger input into a padded one.
+    """
+    total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+    before = total // 2
+    spare = -(-(total - 2 * before) // stride)
+    return before + spare * stride, spare
 
 
 def _round_channels(channels: float) -> int:

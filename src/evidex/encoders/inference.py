@@ -14,7 +14,7 @@ from torch.nn.functional import normalize
 from evidex.encoders.image_towers import ImageTower
 from evidex.encoders.towers import TowerEncoder
 
-_CHUNK = 4  # pictures that pass together: of more of them the wide first layers would not stay in the cache
+_CHUNK = 8  # pictures that pass together: of more of them the wide first layers would not stay in the cache
 
 
 class InferenceTowers:
