@@ -1,0 +1,113 @@
+"""Measure what the model card and docs/method.md say of the shipped model, so that another can take its place.
+
+``python scripts/card_figures.py --rsicd FOLDER --rendered demo/archive [--rsitmd FOLDER] [--model FILE]``
+
+Beyond ``evidex evaluate`` on both datasets: which texts are refused as strange, and what becomes of foreign and of
+common questions in galleries of the rendered archive. Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evidex.data.datasets import load_dataset
+from evidex.data.records import read_caption_file
+from evidex.degrade import Lexicon
+from evidex.encoders.acquaintance import STRANGE
+from evidex.encoders.model import Model, load_model
+from evidex.evaluation.absent import out_of_domain_queries
+from evidex.evaluation.protocol import evaluate
+from evidex.retrieval.certainty.calibrating import self_calibrate
+from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.indexing import IndexOptions, index_paths
+from evidex.retrieval.phrasing import asked_for
+from evidex.retrieval.retriever import Retriever
+
+RSITMD_CAPTIONS = 3000
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="compact")
+    parser.add_argument("--rsicd", type=Path, required=True)
+    parser.add_argument("--rendered", type=Path, required=True, help="what `evidex sample` made")
+    parser.add_argument("--rsitmd", type=Path)
+    arguments = parser.parse_args()
+
+    model = load_model(arguments.model, device="cpu")
+    val = load_dataset(arguments.rsicd, "val")
+    found = {
+        "fingerprint": model.fingerprint,
+        "rsicd": {"clean": evaluate(model, val).to_json(), "noisy": evaluate(model, val, noisy_seed=0).to_json()},
+        "rendered": evaluate(model, load_dataset(arguments.rendered, "val")).to_json(),
+        "refused_as_strange": _strange(model, val.captions, arguments.rsitmd),
+        "rendered_galleries": _galleries(arguments.model, arguments.rendered),
+    }
+    print(json.dumps(found, indent=1))
+    return 0
+
+
+def _strange(model: Model, val: list[str], rsitmd: Path | None) -> dict[str, dict[str, float]]:
+    """The share of each kind of text that is refused, and what either sign alone would refuse."""
+    known = model.acquaintance
+    if known is None:
+        sys.exit("the model does not know what it was taught; make it with scripts/ship_model.py")
+    kinds = {
+        "foreign": out_of_domain_queries(),
+        "common": list(COMMON_QUESTIONS),
+        "val": val,
+        "lexicon": [entry.phrase for entry in Lexicon.load().entries],
+    }
+    if rsitmd:
+        kinds["rsitmd"] = _first_captions(rsitmd)
+    shares = {}
+    for kind, texts in kinds.items():
+        asked = [asked_for(text) for text in texts]
+        far = ~(known.strangeness(model.encode_texts(asked)) <= STRANGE)
+        new = np.array([bool(known.new_words(text)) for text in asked])
+        shares[kind] = {name: float(sign.mean()) for name, sign in (("both", far & new), ("far", far), ("new", new))}
+    return shares
+
+
+def _first_captions(folder: Path) -> list[str]:
+    records = read_caption_file(folder / "captions.json").records
+    return sorted({record.captions[0] for record in records})[:RSITMD_CAPTIONS]
+
+
+def _galleries(model: str, rendered: Path) -> dict[str, dict[str, Any]]:
+    """What becomes of foreign and of common questions among the rendered scenes, with captions and without."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        bare = Path(folder) / "bare"
+        shutil.copytree(rendered / "images", bare)
+        for name, archive in (("captions", rendered), ("no_captions", bare)):
+            gallery = Gallery.create(Path(folder) / name, load_model(model, device="cpu"))
+            index_paths(gallery, [archive], IndexOptions())
+            scores = [outcome.calibration.score for outcome in self_calibrate(gallery, np.random.default_rng(0))]
+            retriever = Retriever(gallery)
+            found[name] = {
+                "images": len(gallery),
+                "scores": scores,
+                "foreign": _verdicts(retriever, out_of_domain_queries()),
+                "common": _verdicts(retriever, list(COMMON_QUESTIONS)),
+            }
+    return found
+
+
+def _verdicts(retriever: Retriever, questions: list[str]) -> dict[str, float]:
+    counts = Counter(retriever.search(text=question).verdict for question in questions)
+    return {verdict: count / len(questions) for verdict, count in sorted(counts.items())}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
