@@ -75,6 +75,7 @@ def test_nothing_searched_says_why(gallery: Gallery, evidex: Runner, tmp_path: P
         (["a lake", "--image", "x.png"], "both a text ('a lake') and an image ('x.png') are given"),
         ([], "there is no query"),
         (["  "], "the query is empty"),
+        (["river " * 400], "the query has 2400 characters, more than 2000; shorten it"),
         (["--image", "none.png"], "none.png"),
         (["a", "--among", "maps"], "among 'maps' is unknown"),
     ],

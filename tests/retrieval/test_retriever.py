@@ -192,6 +192,8 @@ def test_a_search_goes_on_when_a_writer_removed_its_version(tmp_path: Path) -> N
         ({}, "either a text or an image"),
         ({"text": "a", "image": "b"}, "either a text or an image"),
         ({"text": " "}, "the query is empty"),
+        ({"text": "x" * 2001}, "2001 characters, more than 2000"),
+        ({"text": "a \ud800"}, "half a character"),
         ({"text": "a", "top": 0}, "top is 0"),
         ({"text": 5}, "is 5; give a string"),
         ({"image": 3}, "is 3; give a path"),

@@ -10,6 +10,8 @@ from evidex.errors import InputError
 from evidex.retrieval.gate import Direction
 
 Query = Any
+LONGEST_TEXT = 2_000
+"""Characters: several times what a model reads of a text."""
 
 
 def check_query(query: object, direction: Direction) -> None:
@@ -19,6 +21,12 @@ def check_query(query: object, direction: Direction) -> None:
             raise InputError(f"the text to search for is {query!r:.60}; give a string")
         if not query.strip():
             raise InputError("the query is empty; say in words what to look for")
+        if len(query) > LONGEST_TEXT:
+            raise InputError(f"the query has {len(query)} characters, more than {LONGEST_TEXT}; shorten it")
+        try:
+            query.encode()
+        except UnicodeEncodeError:
+            raise InputError("the query holds half a character (a lone surrogate); give plain Unicode") from None
     elif not (isinstance(query, str | Path) or hasattr(query, "convert")):
         raise InputError(f"the image to search for is {query!r:.60}; give a path or a Pillow image")
 

@@ -36,7 +36,7 @@ def fetch_like(part: Part, own_id: str, settings: Settings) -> tuple[str | Image
     """What to search for where the like of the row is wanted: its text, or its picture and name."""
     row = _item(part, own_id)
     if row.kind == "text":
-        return check_text(row.caption or row.path, settings), None
+        return check_text(row.caption or row.path), None
     picture = part.get(f"{_address(own_id)}/preview").content
     return decode_image(picture, name=row.path, max_pixels=settings.max_pixels), row.path
 

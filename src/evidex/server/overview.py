@@ -14,6 +14,7 @@ from evidex.retrieval.filters import Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Direction
 from evidex.retrieval.parts.joined import Parts
+from evidex.retrieval.queries import LONGEST_TEXT
 from evidex.retrieval.retriever import ABSTAIN_RATIO, REFINE_RATIO
 from evidex.server.schemas import CalibrationOut, GalleryOut, LimitsOut
 from evidex.server.settings import Settings
@@ -75,7 +76,7 @@ def _overview(gallery: Gallery, settings: Settings) -> GalleryOut:
         limits=LimitsOut(
             top=settings.max_top,
             batch=settings.largest_batch,
-            text=settings.max_text,
+            text=LONGEST_TEXT,
             body_bytes=settings.max_body_bytes,
             pixels=settings.max_pixels,
         ),

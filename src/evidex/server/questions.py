@@ -12,6 +12,7 @@ from starlette.requests import Request
 from evidex.data.discover import printable
 from evidex.data.images import decode_image
 from evidex.errors import ImageError, InputError
+from evidex.retrieval.queries import check_query
 from evidex.server.schemas import ImageRequest, SearchRequest
 from evidex.server.settings import Settings
 
@@ -80,17 +81,9 @@ def decode_upload(upload: Upload, settings: Settings) -> Image:
     return picture
 
 
-def check_text(text: str, settings: Settings) -> str:
-    """``text`` if it can be encoded."""
-    if not text.strip():
-        raise InputError("the query is empty; say in words what to look for")
-    if len(text) > settings.max_text:
-        raise InputError(f"the query has {len(text)} characters, more than {settings.max_text}; shorten it")
-    if not text.isascii():
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError:
-            raise InputError("the query holds half a character (a lone surrogate); send plain Unicode") from None
+def check_text(text: str) -> str:
+    """``text`` if it can be asked."""
+    check_query(text, "text")
     return text
 
 

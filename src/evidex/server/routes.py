@@ -87,7 +87,7 @@ def search_router(service: Service) -> APIRouter:
             picture = service.pictures.run(lambda: decode_upload(upload, settings))
             return await within(settings.request_seconds, picture), upload.name
         if question.text is not None and question.item is None:
-            return check_text(question.text, settings), None
+            return check_text(question.text), None
         if question.item is None or question.text is not None:
             raise InputError("give either a text or an item to search for")
         row_id = question.item
@@ -96,7 +96,7 @@ def search_router(service: Service) -> APIRouter:
             return await within(settings.request_seconds, there)
         row = await within(settings.request_seconds, service.pictures.run(lambda: service.items.row(row_id)))
         if row.kind == "text":
-            return check_text(row.caption or row.name, settings), None
+            return check_text(row.caption or row.name), None
         like = service.pictures.run(lambda: service.items.picture(row, _LIKE_PIXELS))
         return await within(settings.request_seconds, like), row.name
 
@@ -109,7 +109,7 @@ def search_router(service: Service) -> APIRouter:
     async def search_batch(request: BatchRequest) -> Response:
         if len(request.texts) > settings.largest_batch:
             raise InputError(f"{len(request.texts)} texts are too many; send at most {settings.largest_batch}")
-        texts = [check_text(text, settings) for text in request.texts]
+        texts = [check_text(text) for text in request.texts]
         top = check_top(request.top, settings)
         key = Search("text", top, request.filters(), request.among, request.mode)
         answers = await service.search(key, texts)

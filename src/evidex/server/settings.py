@@ -35,8 +35,6 @@ class Settings:
     max_pixels: int = 40_000_000
     """Of an uploaded image."""
     max_top: int = 200
-    max_text: int = 2_000
-    """Characters of a query."""
     request_seconds: float = 30.0
     """A request that takes longer is answered with 504 (408 while its body is still arriving)."""
     max_requests: int = 256
