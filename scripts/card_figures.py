@@ -1,4 +1,4 @@
-"""Measure what the model card and docs/method.md say of the shipped model, so that another can take its place.
+"""Measure most of what the model card says of the shipped model, so that another can take its place.
 
 ``python scripts/card_figures.py --rsicd FOLDER --rendered demo/archive [--rsitmd FOLDER] [--model FILE]``
 
@@ -32,8 +32,6 @@ from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions, index_paths
 from evidex.retrieval.phrasing import asked_for
 from evidex.retrieval.retriever import Retriever
-
-RSITMD_CAPTIONS = 3000
 
 
 def main() -> int:
@@ -80,8 +78,7 @@ def _strange(model: Model, val: list[str], rsitmd: Path | None) -> dict[str, dic
 
 
 def _first_captions(folder: Path) -> list[str]:
-    records = read_caption_file(folder / "captions.json").records
-    return sorted({record.captions[0] for record in records})[:RSITMD_CAPTIONS]
+    return sorted({record.captions[0] for record in read_caption_file(folder / "captions.json").records})
 
 
 def _galleries(model: str, rendered: Path) -> dict[str, dict[str, Any]]:

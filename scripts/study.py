@@ -105,11 +105,30 @@ def main() -> int:
 def _check_same(
     jobs: list[Job], finished: list[dict[str, Any]], results: Path, parser: argparse.ArgumentParser
 ) -> None:
-    """Refuse results of runs that have the names of these and another base: they would be taken for these."""
-    for job in jobs:
-        for line in finished:
-            if line["name"] == job.name and line.get("base") != job.base:
-                parser.error(f"'{results}' has a '{job.name}' from another base; give another --output and --results")
+    """Refuse results of runs that have the names of these and another meaning: they would be taken for these."""
+    meant = {job.name: _meaning(job) for job in jobs}
+    for line in finished:
+        if line["name"] in meant and line.get("meaning") != meant[line["name"]]:
+            parser.error(
+                f"'{results}' has a '{line['name']}' from another configuration; give another --output and --results"
+            )
+
+
+def _meaning(job: Job) -> dict[str, Any]:
+    """What a run's result depends on: its configuration but for places, or the members of a committee."""
+    if job.members:
+        return {"members": [path.parent.name for path in job.members], "views": job.views}
+    from evidex.config import load_config, to_table
+    from evidex.errors import ConfigError
+
+    try:
+        table = to_table(load_config(Path(job.base), job.overrides))
+    except ConfigError as error:  # the run will say so
+        return {"error": str(error)}
+    del table["output"], table["data"]["path"]
+    for kind in ("image", "text"):
+        table["mentors"][kind] = "/".join(Path(table["mentors"][kind]).parts[-2:])
+    return table
 
 
 def _jobs(study: dict[str, Any], arguments: argparse.Namespace, *kinds: str) -> list[Job]:
@@ -168,7 +187,7 @@ def _work(job: Job) -> dict[str, Any] | None:
     if time.time() > job.deadline:
         return None
     begun = time.monotonic()
-    line: dict[str, Any] = {"name": job.name, "base": job.base, "set": list(job.overrides)}
+    line: dict[str, Any] = {"name": job.name, "base": job.base, "set": list(job.overrides), "meaning": _meaning(job)}
     try:
         model = _committee(job, line) if job.members else _train(job, line)
         line["train_seconds"] = round(time.monotonic() - begun, 1)

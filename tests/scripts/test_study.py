@@ -117,7 +117,7 @@ def test_runs_then_committees_then_a_second_generation(tmp_path: Path) -> None:
     assert pupil["last"]["loss"]["relation"] > 0
     assert "error" not in pupil
 
-    (tmp_path / "other.toml").write_text(BASE)
+    (tmp_path / "other.toml").write_text(BASE.replace("1e-3", "2e-3"))
     before = (tmp_path / "runs" / "results.jsonl").read_bytes()
-    _study(tmp_path, FIRST.replace("base.toml", "other.toml"), *only, outcome=2)  # the same names from another base
+    _study(tmp_path, FIRST.replace("base.toml", "other.toml"), *only, outcome=2)  # the same names, other runs
     assert (tmp_path / "runs" / "results.jsonl").read_bytes() == before

@@ -219,9 +219,8 @@ def _same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
     before them, which costs less than copying the larger input into a padded one.
     """
     total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
-    before = total // 2
-    spare = -(-(total - 2 * before) // stride)
-    return before + spare * stride, spare
+    spare = total % 2
+    return total // 2 + spare * stride, spare
 
 
 def _round_channels(channels: float) -> int:
