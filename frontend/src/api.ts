@@ -42,7 +42,10 @@ export interface Answer {
   chance: number | null;
   chance_top: number | null;
   new_words: string[];
+  ignored_words: string[];
+  did_you_mean: string[];
   floor: number | null;
+  faint: boolean;
   promise: string | null;
   searched: number;
   refinement: Refinement | null;

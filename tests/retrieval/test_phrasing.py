@@ -26,6 +26,12 @@ from tests.retrieval.archive import WORDS, tiny_model
         ("I want to see some aerial photos of farmland", "farmland"),
         ("an aerial image of a park", "a park"),
         ("imagery where there are ships", "ships"),
+        ("search: storage tanks", "storage tanks"),
+        ("is there a stadium in the archive?", "a stadium"),
+        ("Are there any ponds in our collection, please?", "ponds"),
+        ("everything that looks like a port", "a port"),
+        ("Find me all the pictures showing airplanes please", "airplanes"),
+        ("an orthophoto of a viaduct, thank you.", "a viaduct"),
     ],
 )
 def test_the_request_is_taken_off(text: str, rest: str) -> None:
@@ -36,7 +42,8 @@ def test_the_request_is_taken_off(text: str, rest: str) -> None:
     "text",
     [
         "a river", "many planes near a terminal", "find", "show", "images", "the images", "getting wet", "showers",
-        "a scene", "listed buildings", "a picture frame", "finds of gold", "", "   ", "find all ",
+        "please", "there is a river .", "a boat in the archive room", "anything", "views", "a scene",
+        "listed buildings", "a picture frame", "finds of gold", "", "   ", "find all ",
     ],
 )  # fmt: skip
 def test_what_is_no_request_or_nothing_else_stays(text: str) -> None:
@@ -44,7 +51,13 @@ def test_what_is_no_request_or_nothing_else_stays(text: str) -> None:
 
 
 def test_long_texts_are_looked_at_quickly() -> None:
-    for text in ("show me all " * 20_000, "all " * 50_000, "i want " * 30_000, " " * 100_000 + "x"):
+    for text in (
+        "show me all " * 20_000,
+        "all " * 50_000,
+        "i want " * 30_000,
+        " " * 100_000 + "x",
+        "x" + " " * 100_000,
+    ):
         assert asked_for(text).strip()
 
 

@@ -289,7 +289,7 @@ def test_a_rows_own_evidence_is_left_out_even_at_low_temperature(
     made = Gallery.create(tmp_path / "g", Model(tiny_model().encoder, tau))
     rows = [Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(count)]
     vectors = np.random.default_rng(2).standard_normal((count, 32))
-    vectors[1] = vectors[0]  # a copy of a row is evidence for it; the row itself is not
+    vectors[1] = vectors[0]  # neither a row itself nor its copy is evidence for it
     made.append(rows, _unit(vectors))
     _, image = self_calibrate(made, np.random.default_rng(0), score=score)
     expected = []
@@ -297,12 +297,12 @@ def test_a_rows_own_evidence_is_left_out_even_at_low_temperature(
         s = [
             math.fsum(a * b for a, b in zip(made.vectors[i].tolist(), made.vectors[j].tolist(), strict=True))
             for j in range(count)
-            if j != i
+            if j != i and {i, j} != {0, 1}
         ]
         evidence = [math.exp(value / tau) for value in s]
         total = math.fsum(evidence)
-        belief = (max(evidence) + 1) / (total + len(s))
-        expected.append({"vacuity": math.log(len(s) / total), "similarity": -max(s), "belief": 1 - belief}[score])
+        belief = (max(evidence) + 1) / (total + count - 1)
+        expected.append({"vacuity": math.log((count - 1) / total), "similarity": -max(s), "belief": 1 - belief}[score])
     np.testing.assert_allclose(image.calibration.scores, np.sort(expected), rtol=1e-9, atol=1e-12)
 
 

@@ -118,6 +118,8 @@ def _tell(outcome: Outcome) -> None:
         typer.echo(f"learnt from {teachers}" + (f": {outcome.worth.describe()}" if outcome.worth else ""))
     elif outcome.labelled >= LEAST_KNOWN:
         typer.echo("what they teach is no better than the highest similarity, so it is not used")
+    elif outcome.labelled:
+        typer.echo(f"with {LEAST_KNOWN} known answers or more it could learn how likely an answer is right")
     if outcome.strange:
         typer.echo(f"{outcome.strange} more were left out: the model was never taught what they are about")
     if outcome.unknown:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from evidex.progress import Progress
 if TYPE_CHECKING:
     from rich.console import Console
 
+_WIDE = 1000
+
 
 def error_console() -> Console:
     """Return the console for everything that is not the result: progress, notes, warnings."""
@@ -22,10 +25,10 @@ def error_console() -> Console:
 
 
 def output_console() -> Console:
-    """Return the console for results."""
+    """Return the console for results; into a file or a pipe lines go whole, so that paths can be used."""
     from rich.console import Console
 
-    return Console()
+    return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE)
 
 
 @contextmanager

@@ -27,6 +27,8 @@ STRANGE = 0.95
 """Share of the texts that did not train which must lie less far outside."""
 WEAK = 0.1
 """Share of the right pictures that are less similar to their text than what counts as a match at all."""
+FAINT = 0.25
+"""The same share for a match that may be one, but is none to rely on."""
 _STEPS = 201
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -76,9 +78,17 @@ class Acquaintance:
     @property
     def least_match(self) -> float | None:
         """A best match less similar than this is none, as nearly all right answers are more similar."""
+        return self._match(WEAK)
+
+    @property
+    def fair_match(self) -> float | None:
+        """A best match less similar than this is a faint one."""
+        return self._match(FAINT)
+
+    def _match(self, share: float) -> float | None:
         if self.matches is None:
             return None
-        return float(np.interp(WEAK, np.linspace(0.0, 1.0, len(self.matches)), self.matches.astype(np.float64)))
+        return float(np.interp(share, np.linspace(0.0, 1.0, len(self.matches)), self.matches.astype(np.float64)))
 
     def outside(self, vectors: Vectors) -> Numbers:
         """Length of the part of each vector (n, dim) that lies outside the known directions."""

@@ -133,8 +133,14 @@ class Answer:
     chance_top: int | None = None
     new_words: tuple[str, ...] = ()
     """Words that make the question strange: the model was never taught them, nor anything like the question."""
+    ignored_words: tuple[str, ...] = ()
+    """Words that the model was never taught, in a question that is like what it knows all the same."""
+    did_you_mean: tuple[str, ...] = ()
+    """Words it was taught that are spelt nearly like these or those."""
     floor: float | None = None
     """Where even the best match is none: the least similarity that one has."""
+    faint: bool = False
+    """Whether the best match is less similar than three of four right answers are."""
     emptiness: str | None = None
     """Why no row was searched, where somebody looked (`evidex.retrieval.emptiness`)."""
 
@@ -168,7 +174,10 @@ class Answer:
             "chance": self.chance,
             "chance_top": self.chance_top,
             "new_words": list(self.new_words),
+            "ignored_words": list(self.ignored_words),
+            "did_you_mean": list(self.did_you_mean),
             "floor": self.floor,
+            "faint": self.faint,
             "calibrated": self.is_calibrated,
             "promise": self.promise,
             "searched": self.searched,

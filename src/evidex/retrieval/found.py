@@ -32,3 +32,5 @@ class Found:
     floor: float | None = None
     new_words: Sequence[tuple[str, ...]] = ()
     """(queries,) words that make a text strange to the model; none for a text that is not."""
+    ignored_words: Sequence[tuple[str, ...]] = ()
+    """(queries,) words that the model was never taught, of texts that are not strange all the same."""

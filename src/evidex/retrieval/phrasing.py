@@ -11,18 +11,26 @@ import re
 _POLITE = r"(?:please\s+)?(?:(?:can|could)\s+you\s+(?:please\s+)?)?"
 _VERB = (
     r"(?:find|show|get|give|display|list|locate|search(?:\s+for)?|look(?:ing)?\s+for|i\s+(?:want|need)(?:\s+to\s+see)?)"
-    r"(?:\s+(?:me|us|all|any|every|some))*\s+"
+    r"(?:\s+(?:me|us|all|any|every|some))*:?\s+"
 )
+_EXISTENCE = r"(?:is|are)\s+there\s+(?:any\s+)?"
 _PICTURES = (
     r"(?:(?:an?|the|all|any|some)\s+)?(?:(?:satellite|aerial|overhead|drone)\s+)?"
-    r"(?:images?|imagery|pictures?|photos?|photographs?|scenes?)\s+"
+    r"(?:images?|imagery|pictures?|photos?|photographs?|scenes?|orthophotos?|views?)\s+"
     r"(?:of|with|showing|containing|depicting|that\s+(?:shows?|contains?)|where\s+there\s+(?:is|are))\s+"
+    r"|(?:every|any)thing\s+(?:that\s+looks\s+)?like\s+"
 )
-_REQUEST = re.compile(rf"\s*(?:{_POLITE}{_VERB})?(?:{_PICTURES})?", re.IGNORECASE)
+_REQUEST = re.compile(rf"\s*(?:{_POLITE}(?:{_VERB}|{_EXISTENCE}))?(?:{_PICTURES})?", re.IGNORECASE)
+_PLACE = r"\s+in\s+(?:the|this|my|our)\s+(?:archive|gallery|collection|dataset)"
+_THANKS = r"[\s,]\s*(?:please|thanks|thank\s+you)"
+_AFTERWARDS = re.compile(rf"(?:{_PLACE}(?:{_THANKS})?|{_THANKS})[\s?.!]*$", re.IGNORECASE)
+_LONGEST_END = 60  # characters in which it is looked for: a long text must not cost more than it is worth
 
 
 def asked_for(text: str) -> str:
     """``text`` without the request around it; as it is where nothing would be left."""
     found = _REQUEST.match(text)
     rest = text if found is None else text[found.end() :]
+    end = _AFTERWARDS.search(rest, max(0, len(rest) - _LONGEST_END))
+    rest = rest if end is None else rest[: end.start()]
     return rest if rest.strip() else text

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.encoders.acquaintance import STRANGE
 from evidex.errors import InputError, NotFoundError
 from evidex.retrieval.answers import Answer, Hit, Refinement, Timings, Verdict
 from evidex.retrieval.certainty.calibration_store import Policy, load_policy
@@ -27,6 +26,7 @@ from evidex.retrieval.queries import Query, check_query, picture_of, shown
 from evidex.retrieval.refine import Refiner, RsRefiner, refine_queries
 from evidex.retrieval.rows import Row
 from evidex.retrieval.scan import scan
+from evidex.retrieval.untaught import ignored_words, is_faint, meant, strange_words
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -236,7 +236,7 @@ class Retriever:
         chance_top = None if policy is None else policy.chance_top
         return Found(
             first, final, refined, abstained, percentiles, encode_ms, scan_ms, refine_ms, chances, chance_top,
-            weak, floor, new_words,
+            weak, floor, new_words, ignored_words(self.gallery.model.acquaintance, queries, new_words, direction),
         )  # fmt: skip
 
     def _floor(self, direction: Direction, target: Target, policy: Policy | None) -> float | None:
@@ -253,11 +253,7 @@ class Retriever:
         self, queries: Sequence[Query], vectors: NDArray[np.float32], direction: Direction
     ) -> list[tuple[str, ...]]:
         """The words that make each query strange to the model (`evidex.encoders.acquaintance`), mostly none."""
-        known = self.gallery.model.acquaintance
-        if known is None or direction == "image":
-            return [()] * len(queries)
-        outside = ~(known.strangeness(vectors) <= STRANGE)
-        return [known.new_words(asked_for(query)) if far else () for query, far in zip(queries, outside, strict=True)]
+        return strange_words(self.gallery.model.acquaintance, queries, vectors, direction)
 
     def encode(self, queries: Sequence[Query], direction: Direction) -> NDArray[np.float32]:
         """Unit rows of texts or images, from the gallery's model."""
@@ -300,6 +296,7 @@ class Retriever:
         rows = dict(zip(wanted.tolist(), self.rows_of(wanted.tolist()), strict=True))
         row_ms = 1e3 * (time.perf_counter() - start) / len(queries)
         deferred = max(int(found.refined.sum()), 1)
+        known = self.gallery.model.acquaintance
         answers = []
         for i, query in enumerate(queries):
             refined, abstained = bool(found.refined[i]), bool(found.abstained[i])
@@ -322,6 +319,9 @@ class Retriever:
                     chance_top=None if found.chances is None or refined or apart else found.chance_top,
                     floor=found.floor if weak else None,
                     new_words=found.new_words[i],
+                    ignored_words=found.ignored_words[i],
+                    did_you_mean=meant(known, found.new_words[i] or found.ignored_words[i]),
+                    faint=found.floor is not None and is_faint(known, final.scores),
                     searched=final.count,
                     promise=None if abstained or apart else promise,
                     refinement=self._change(found.first[i], final, rows) if refined else None,

@@ -19,7 +19,7 @@ def headline(answer: Answer) -> str:
         return "The nearest things in the archive"
     if answer.verdict == "abstained":
         return "Probably nothing here matches"
-    if answer.verdict == "refined" and not _was_sure(answer):
+    if (answer.verdict == "refined" and not _was_sure(answer)) or answer.ignored_words or answer.faint:
         return "Perhaps: look twice"
     return "Good matches" if answer.percentile <= 0.5 else "Plausible matches"
 
@@ -29,10 +29,10 @@ def explanation(answer: Answer) -> str:
     if answer.searched == 0:
         return f"Nothing was searched: {answer.emptiness or 'the gallery is empty or no row passes the filters'}."
     if _is_strange(answer):
-        words = " and ".join(f"'{word}'" for word in answer.new_words[:3])
         return (
-            f"The model was never taught {words}, nor anything like this question. "
-            "Try other words; the hits below are the nearest things in the archive, not an answer."
+            f"The model was never taught {_named(answer.new_words)}, nor anything like this question. "
+            f"{_meant(answer) or 'Try other words.'} "
+            "The hits below are the nearest things in the archive, not an answer."
         )
     if answer.floor is not None:
         best = answer.hits[0].shown_score if answer.hits else 0.0
@@ -46,7 +46,7 @@ def explanation(answer: Answer) -> str:
         )
         return (
             "Answered, but how far to trust it is not known: this gallery is not calibrated for such queries; "
-            f"{remedy}."
+            f"{remedy}.{_caution(answer)}"
         )
     share = f"{answer.percentile:.0%}"
     if answer.verdict == "abstained":
@@ -58,15 +58,36 @@ def explanation(answer: Answer) -> str:
         changed = len(answer.refinement.entered)
         what = f"{changed} of {len(answer.hits)} hits changed" if changed else "the hits stayed the same"
         if _was_sure(answer):
-            return f"The archive supports this well enough. It was asked again all the same, as you wished; {what}."
+            return (
+                "The archive supports this well enough. It was asked again all the same, as you wished; "
+                f"{what}.{_caution(answer)}"
+            )
         return (
             f"Uncertain at first ({share} of the calibration's questions were more certain), so the question was "
-            f"asked again in {answer.refinement.copies} similar forms; {what}. Look twice."
+            f"asked again in {answer.refinement.copies} similar forms; {what}. Look twice.{_caution(answer)}"
         )
-    return (
-        f"Answered: the archive supports this well enough ({share} of the calibration's questions were more certain)."
-        f"{_chance(answer)}"
-    )
+    others = f"{share} of the calibration's questions were more certain"
+    others = f" ({others})" if answer.percentile <= 0.5 else f", though {others}"
+    return f"Answered: the archive supports this well enough{others}.{_chance(answer)}{_caution(answer)}"
+
+
+def _caution(answer: Answer) -> str:
+    """What speaks against an answer that is given."""
+    if answer.ignored_words:
+        left_out = f" The model was never taught {_named(answer.ignored_words)}; the hits may leave that out."
+        return f"{left_out} {_meant(answer)}".rstrip()
+    if answer.faint:
+        return " Even the best hit is less like the question than three of four right answers are."
+    return ""
+
+
+def _named(words: tuple[str, ...]) -> str:
+    named = [f"'{word}'" for word in words[:3]] + (["more"] if len(words) > 3 else [])
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+
+
+def _meant(answer: Answer) -> str:
+    return f"Did you mean {_named(answer.did_you_mean)}?" if answer.did_you_mean else ""
 
 
 def _chance(answer: Answer) -> str:

@@ -40,7 +40,10 @@ _ANSWER: dict[str, Any] = {
     "chance": 0.71,
     "chance_top": 10,
     "new_words": [],
+    "ignored_words": [],
+    "did_you_mean": [],
     "floor": None,
+    "faint": False,
     "calibrated": True,
     "promise": None,
     "searched": 1200,
@@ -197,7 +200,10 @@ class AnswerOut(BaseModel):
     chance: float | None = Field(description="That a right row is among the first `chance_top`, where it was learnt.")
     chance_top: int | None
     new_words: list[str] = Field(description="Words of a question that is strange to the model; none for others.")
+    ignored_words: list[str] = Field(description="Words it was never taught, of a question that is not strange.")
+    did_you_mean: list[str] = Field(description="Words it was taught that are spelt nearly like these or those.")
     floor: float | None = Field(description="Where even the best hit is no match: the least score that one has.")
+    faint: bool = Field(description="Whether the best hit scores less than three of four right answers do.")
     calibrated: bool
     promise: str | None
     searched: int = Field(description="Rows that passed the filters.")

@@ -39,6 +39,7 @@ _Row = TypeVar("_Row")
 
 MOST_SELF_QUERIES = 500
 LEAST_QUERIES = 20
+_COPY = 1 - 1e-4  # cosine of two rows that show the same picture
 _ROWS_AT_ONCE = 4096
 
 
@@ -280,9 +281,11 @@ def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | N
         sample = np.sort(rng.permutation(pictures)[:MOST_SELF_QUERIES])
         named = DEFAULT_SCORE if score in (None, RECKONED) else score
         values = _scores_among_others(gallery, sample, np.array(pictures), named)
-        calibration = Calibration(gallery.info.model_fingerprint, "image", len(pictures) - 1, named, values)
-        calibration.save(calibration_path(gallery, "image", "images", by_itself=True))
-        outcomes.append(Outcome(calibration, "images", "images of the gallery", 0))
+        values = values[np.isfinite(values)]  # not so where all others are copies
+        if len(values) > LEAST_QUERIES:
+            calibration = Calibration(gallery.info.model_fingerprint, "image", len(pictures) - 1, named, values)
+            calibration.save(calibration_path(gallery, "image", "images", by_itself=True))
+            outcomes.append(Outcome(calibration, "images", "images of the gallery", 0))
     return outcomes
 
 
@@ -298,7 +301,10 @@ def _one_caption_each(captioned: Sequence[tuple[_Row, list[str]]], rng: np.rando
 def _scores_among_others(
     gallery: Gallery, sample: NDArray[np.int64], pictures: NDArray[np.int64], score: str
 ) -> NDArray[np.float64]:
-    """The score of each sampled row as a query against all pictures but itself."""
+    """The score of each sampled row as a query against all pictures but itself and its copies.
+
+    A copy is as like it as itself, which no new picture will be: beside copies all of those would look uncertain.
+    """
     tau = gallery.temperature
     queries = gallery.vectors[sample].astype(np.float64)
     parts = []
@@ -307,7 +313,7 @@ def _scores_among_others(
         similarity = queries @ gallery.vectors[block].astype(np.float64).T
         # Left out before the sum: a row's own evidence outweighs all other so far that no subtraction could take it
         # away again.
-        similarity[sample[:, None] == block] = -np.inf
+        similarity[(sample[:, None] == block) | (similarity > _COPY)] = -np.inf
         nearest = similarity.argmax(axis=1)[:, None]
         best = np.take_along_axis(similarity, nearest, axis=1)
         evidence = np.logaddexp.reduce(similarity / tau, axis=1)

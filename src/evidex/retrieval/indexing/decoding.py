@@ -157,7 +157,8 @@ class DecodePool:
         # One thread each: the processes are the parallelism.
         environment.update(OMP_NUM_THREADS="1", GDAL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         process = subprocess.Popen(
-            [sys.executable, "-m", "evidex.retrieval.indexing.decode_worker", str(theirs.fileno())],
+            # -P: the folder one stands in may be the archive, whose files must never be taken for modules.
+            [sys.executable, "-P", "-m", "evidex.retrieval.indexing.decode_worker", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -1,0 +1,111 @@
+"""How a question stands to what the model was taught: slips of the pen, words left out, faint matches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evidex.encoders.acquaintance import Acquaintance, words_of
+from evidex.encoders.model import Model
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.retriever import Retriever
+from evidex.retrieval.rows import Row, item_id
+from evidex.retrieval.untaught import is_faint, meant
+from tests.retrieval.archive import WORDS, tiny_model
+
+TAUGHT = ["river", "rivers", "airport", "stadium", "harbor", "forest", "mountain", "tanks", "a", "near", "trees"]
+
+
+def _known(model: Model, *, far: float = 10.0, matches: tuple[float, float] | None = None) -> Acquaintance:
+    """Knows the words and calls nothing strange unless it lies further out than ``far``."""
+    return Acquaintance(
+        words_of([*TAUGHT, *WORDS]),
+        np.zeros(model.dim, np.float32),
+        np.eye(1, model.dim, dtype=np.float32),
+        np.array([0.0, far], np.float32),
+        None if matches is None else np.array(matches, np.float32),
+    )
+
+
+@pytest.mark.parametrize(
+    ("slip", "word"),
+    [("rivr", "river"), ("aiport", "airport"), ("statium", "stadium"), ("habour", "harbor"), ("forrest", "forest"),
+     ("montain", "mountain"), ("tnaks", "tanks")],
+)  # fmt: skip
+def test_a_slip_of_the_pen_is_told_what_it_may_mean(slip: str, word: str) -> None:
+    assert meant(_known(tiny_model()), [slip]) == (word,)
+
+
+def test_other_words_mean_nothing_else() -> None:
+    known = _known(tiny_model())
+    assert meant(known, ["elephant", "violin", "x"]) == ()
+    assert meant(known, ["aiport", "airprt"]) == ("airport",)
+    assert meant(None, ["rivr"]) == ()
+
+
+def test_a_match_is_faint_below_three_of_four_right_ones() -> None:
+    known = _known(tiny_model(), matches=(0.0, 0.8))
+    assert known.fair_match == pytest.approx(0.2)
+    assert is_faint(known, np.array([0.19, 0.1]))
+    assert not is_faint(known, np.array([0.21, 0.1]))
+    assert is_faint(known, np.array([np.nan]))
+    assert not is_faint(known, np.array([]))
+    assert not is_faint(_known(tiny_model()), np.array([-1.0]))
+    assert not is_faint(None, np.array([-1.0]))
+
+
+@pytest.fixture
+def gallery(tmp_path: Path) -> Gallery:
+    plain = tiny_model()
+    model = Model(plain.encoder, plain.temperature, acquaintance=_known(plain, matches=(-1.0, -0.9)))
+    made = Gallery.create(tmp_path / "g", model)
+    rows = np.random.default_rng(0).standard_normal((50, model.dim))
+    unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    made.append([Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(50)], unit)
+    return made
+
+
+def test_a_word_that_is_left_out_is_named_beside_the_answer(gallery: Gallery) -> None:
+    plain, odd, slip = Retriever(gallery).search_batch(texts=["a river", "an elephant near a river", "a rivr"])
+    assert (plain.ignored_words, plain.did_you_mean) == ((), ())
+    assert odd.verdict == "answered"
+    assert (odd.new_words, odd.ignored_words, odd.did_you_mean) == ((), ("an", "elephant"), ())
+    assert odd.explanation.endswith("The model was never taught 'an' and 'elephant'; the hits may leave that out.")
+    assert slip.explanation.endswith("never taught 'rivr'; the hits may leave that out. Did you mean 'river'?")
+    assert (slip.json()["ignored_words"], slip.json()["did_you_mean"]) == (["rivr"], ["river"])
+
+
+def test_a_strange_question_is_told_what_it_may_mean(gallery: Gallery) -> None:
+    gallery.model.acquaintance = _known(gallery.model, far=1e-6)
+    answer = Retriever(gallery).search(text="statium montain one two green blue")
+    assert answer.verdict == "abstained"
+    assert answer.explanation.startswith(
+        "The model was never taught 'statium', 'montain', 'one' and more, nor anything like this question. "
+        "Did you mean 'stadium' and 'mountain'? The hits below"
+    )
+    assert answer.ignored_words == ()
+
+
+def test_what_is_left_out_or_faint_is_no_good_match(gallery: Gallery) -> None:
+    from evidex.retrieval.certainty.calibrating import self_calibrate
+
+    self_calibrate(gallery, np.random.default_rng(0))
+
+    def headlines() -> list[str]:
+        asked = Retriever(gallery, refine_ratio=0.0, abstain_ratio=1e-9).search_batch(texts=["a river", "a rivr"])
+        return [answer.headline for answer in asked]
+
+    first, second = headlines()
+    assert first in ("Good matches", "Plausible matches")
+    assert second == "Perhaps: look twice"
+    known = gallery.model.acquaintance
+    assert known is not None
+    rising = np.array([-1.0, -1.0, 0.99, *[1.0] * 8], np.float32)  # nothing is too weak, everything is faint
+    gallery.model.acquaintance = Acquaintance(known.words, known.mean, known.directions, known.lengths, rising)
+    self_calibrate(gallery, np.random.default_rng(0))
+    answer = Retriever(gallery, refine_ratio=0.0, abstain_ratio=1e-9).search(text="a river")
+    assert (answer.verdict, answer.floor, answer.faint) == ("answered", None, True)
+    assert answer.headline == "Perhaps: look twice"
+    assert answer.explanation.endswith("less like the question than three of four right answers are.")
