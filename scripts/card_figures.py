@@ -1,8 +1,8 @@
 """Measure most of what the model card says of the shipped model, so that another can take its place.
 
-``python scripts/card_figures.py --rsicd FOLDER --rendered demo/archive [--rsitmd FOLDER] [--model FILE]``
+python scripts/card_figures.py --rsicd FOLDER --rendered demo/archive [--rsitmd FOLDER] [--model FILE]
 
-Beyond ``evidex evaluate`` on both datasets: which texts are refused as strange, and what becomes of foreign and of
+Beyond "evidex evaluate" on both datasets: which texts are refused as strange, and what becomes of foreign and of
 common questions in galleries of the rendered archive. Prints one JSON object.
 """
 
@@ -36,10 +36,10 @@ from evidex.retrieval.retriever import Retriever
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="compact")
-    parser.add_argument("--rsicd", type=Path, required=True)
-    parser.add_argument("--rendered", type=Path, required=True, help="what `evidex sample` made")
-    parser.add_argument("--rsitmd", type=Path)
+    parser.add_argument("--model", default="compact", help="file or run, if not the one that comes with evidex")
+    parser.add_argument("--rsicd", type=Path, required=True, help="folder with captions.json and the pictures")
+    parser.add_argument("--rendered", type=Path, required=True, help="what evidex sample made")
+    parser.add_argument("--rsitmd", type=Path, help="folder with captions.json; no pictures are needed")
     arguments = parser.parse_args()
 
     model = load_model(arguments.model, device="cpu")
