@@ -95,15 +95,16 @@ def _galleries(model: str, rendered: Path) -> dict[str, dict[str, Any]]:
             found[name] = {
                 "images": len(gallery),
                 "scores": scores,
-                "foreign": _verdicts(retriever, out_of_domain_queries()),
-                "common": _verdicts(retriever, list(COMMON_QUESTIONS)),
+                "foreign": _headlines(retriever, out_of_domain_queries()),
+                "common": _headlines(retriever, list(COMMON_QUESTIONS)),
             }
     return found
 
 
-def _verdicts(retriever: Retriever, questions: list[str]) -> dict[str, float]:
-    counts = Counter(retriever.search(text=question).verdict for question in questions)
-    return {verdict: count / len(questions) for verdict, count in sorted(counts.items())}
+def _headlines(retriever: Retriever, questions: list[str]) -> dict[str, float]:
+    answers = [retriever.search(text=question) for question in questions]
+    counts = Counter(f"{answer.verdict}: {answer.headline}" for answer in answers)
+    return {headline: count / len(questions) for headline, count in sorted(counts.items())}
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ export interface Answer {
   new_words: string[];
   ignored_words: string[];
   did_you_mean: string[];
+  read_in_part: boolean;
   floor: number | null;
   faint: boolean;
   promise: string | null;

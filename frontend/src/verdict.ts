@@ -6,7 +6,7 @@ import { h, icon, ICONS, plural } from "./dom";
 export function verdictCard(answer: Answer, gallery: Gallery | null, byPicture: boolean, open: (id: string) => void): HTMLElement {
   const known = answer.percentile !== null || answer.new_words.length > 0 || answer.floor !== null; // refused without a percentile
   const wasSure = answer.verdict === "refined" && answer.percentile! < (marks(gallery, byPicture)?.refine_above ?? 0);
-  const doubted = answer.percentile !== null && answer.verdict === "answered" && (answer.ignored_words.length > 0 || answer.faint);
+  const doubted = answer.percentile !== null && answer.verdict === "answered" && (answer.ignored_words.length > 0 || answer.read_in_part || answer.faint);
   const kind = doubted ? "refined" : wasSure ? "answered" : known || answer.searched === 0 ? answer.verdict : "unknown";
   const card = h("div", { class: `verdict ${kind}` });
   const words = h(

@@ -77,6 +77,16 @@ def test_a_word_that_is_left_out_is_named_beside_the_answer(gallery: Gallery) ->
     assert (slip.json()["ignored_words"], slip.json()["did_you_mean"]) == (["rivr"], ["river"])
 
 
+def test_a_question_that_is_read_in_part_says_so(gallery: Gallery) -> None:
+    long = "river near trees " * 30
+    whole, cut = Retriever(gallery).search_batch(texts=["a river near trees", long])
+    assert (whole.read_in_part, cut.read_in_part) == (False, True)
+    assert cut.explanation.endswith("the question is longer than what the model takes.")
+    alone, longer = (Retriever(gallery).search(text=text).hits for text in (long, f"{long} near a stadium"))
+    assert alone == longer
+    assert gallery.model.reads_all("find all images of a river")
+
+
 def test_a_strange_question_is_told_what_it_may_mean(gallery: Gallery) -> None:
     gallery.model.acquaintance = _known(gallery.model, far=1e-6)
     answer = Retriever(gallery).search(text="statium montain one two green blue")

@@ -104,6 +104,11 @@ class Model:
         where = {text: index for index, text in enumerate(distinct)}
         return rows[[where[text] for text in texts]]
 
+    def reads_all(self, text: str) -> bool:
+        """Whether the encoder takes the whole of ``text``: one word more would make a difference."""
+        whole, longer = (self.encoder.tokenize([each])["input_ids"] for each in (text, f"{text} a"))
+        return not torch.equal(whole, longer)
+
     def encode_pixels(
         self, pixels: np.ndarray | torch.Tensor, *, batch_size: int = 64, progress: Progress = silent
     ) -> np.ndarray:

@@ -137,6 +137,8 @@ class Answer:
     """Words that the model was never taught, in a question that is like what it knows all the same."""
     did_you_mean: tuple[str, ...] = ()
     """Words it was taught that are spelt nearly like these or those."""
+    read_in_part: bool = False
+    """Whether the question is longer than what the model reads."""
     floor: float | None = None
     """Where even the best match is none: the least similarity that one has."""
     faint: bool = False
@@ -176,6 +178,7 @@ class Answer:
             "new_words": list(self.new_words),
             "ignored_words": list(self.ignored_words),
             "did_you_mean": list(self.did_you_mean),
+            "read_in_part": self.read_in_part,
             "floor": self.floor,
             "faint": self.faint,
             "calibrated": self.is_calibrated,

@@ -34,3 +34,5 @@ class Found:
     """(queries,) words that make a text strange to the model; none for a text that is not."""
     ignored_words: Sequence[tuple[str, ...]] = ()
     """(queries,) words that the model was never taught, of texts that are not strange all the same."""
+    read_in_part: Sequence[bool] = ()
+    """(queries,) which of them are longer than what the model reads."""

@@ -237,6 +237,7 @@ class Retriever:
         return Found(
             first, final, refined, abstained, percentiles, encode_ms, scan_ms, refine_ms, chances, chance_top,
             weak, floor, new_words, ignored_words(self.gallery.model.acquaintance, queries, new_words, direction),
+            [direction == "text" and not self.gallery.model.reads_all(asked_for(query)) for query in queries],
         )  # fmt: skip
 
     def _floor(self, direction: Direction, target: Target, policy: Policy | None) -> float | None:
@@ -320,6 +321,7 @@ class Retriever:
                     floor=found.floor if weak else None,
                     new_words=found.new_words[i],
                     ignored_words=found.ignored_words[i],
+                    read_in_part=found.read_in_part[i],
                     did_you_mean=meant(known, found.new_words[i] or found.ignored_words[i]),
                     faint=found.floor is not None and is_faint(known, final.scores),
                     searched=final.count,

@@ -19,7 +19,7 @@ def headline(answer: Answer) -> str:
         return "The nearest things in the archive"
     if answer.verdict == "abstained":
         return "Probably nothing here matches"
-    if (answer.verdict == "refined" and not _was_sure(answer)) or answer.ignored_words or answer.faint:
+    if (answer.verdict == "refined" and not _was_sure(answer)) or _caution(answer):
         return "Perhaps: look twice"
     return "Good matches" if answer.percentile <= 0.5 else "Plausible matches"
 
@@ -76,6 +76,8 @@ def _caution(answer: Answer) -> str:
     if answer.ignored_words:
         left_out = f" The model was never taught {_named(answer.ignored_words)}; the hits may leave that out."
         return f"{left_out} {_meant(answer)}".rstrip()
+    if answer.read_in_part:
+        return " Only its beginning was read: the question is longer than what the model takes."
     if answer.faint:
         return " Even the best hit is less like the question than three of four right answers are."
     return ""

@@ -42,6 +42,7 @@ _ANSWER: dict[str, Any] = {
     "new_words": [],
     "ignored_words": [],
     "did_you_mean": [],
+    "read_in_part": False,
     "floor": None,
     "faint": False,
     "calibrated": True,
@@ -202,6 +203,7 @@ class AnswerOut(BaseModel):
     new_words: list[str] = Field(description="Words of a question that is strange to the model; none for others.")
     ignored_words: list[str] = Field(description="Words it was never taught, of a question that is not strange.")
     did_you_mean: list[str] = Field(description="Words it was taught that are spelt nearly like these or those.")
+    read_in_part: bool = Field(description="Whether the question is longer than what the model reads.")
     floor: float | None = Field(description="Where even the best hit is no match: the least score that one has.")
     faint: bool = Field(description="Whether the best hit scores less than three of four right answers do.")
     calibrated: bool
