@@ -98,6 +98,15 @@ def test_a_strange_question_is_told_what_it_may_mean(gallery: Gallery) -> None:
     assert answer.ignored_words == ()
 
 
+def test_a_slip_that_finds_nothing_is_told_what_it_may_mean(gallery: Gallery) -> None:
+    gallery.model.acquaintance = _known(gallery.model, matches=(0.99, 1.0))
+    answer = Retriever(gallery).search(text="a rivr")
+    assert answer.floor is not None
+    assert answer.explanation.endswith(
+        "Did you mean 'river'? The hits below are the nearest things in the archive, not an answer."
+    )
+
+
 def test_what_is_left_out_or_faint_is_no_good_match(gallery: Gallery) -> None:
     from evidex.retrieval.certainty.calibrating import self_calibrate
 

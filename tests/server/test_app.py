@@ -86,7 +86,7 @@ def test_new_rows_appear_without_restart(tmp_path: Path) -> None:
         assert (await client.get(f"/items/{newest.id}/neighbours")).status_code == 200
         writer.remove([newest.id])
         for _ in range(200):
-            if (await client.get(f"/items/{newest.id}")).status_code == 404:
+            if (await client.get(f"/items/{newest.id}")).status_code == 404 and await seen() == (7, 7):
                 break
             await asyncio.sleep(0.05)
         assert (await client.get(f"/items/{newest.id}")).status_code == 404

@@ -6,6 +6,8 @@ from evidex.retrieval.answers import Answer
 from evidex.retrieval.certainty.calibrating import LEAST_QUERIES
 from evidex.retrieval.retriever import REFINE_RATIO
 
+_NEAREST = "The hits below are the nearest things in the archive, not an answer."
+
 
 def headline(answer: Answer) -> str:
     """The verdict in a few words."""
@@ -31,14 +33,13 @@ def explanation(answer: Answer) -> str:
     if _is_strange(answer):
         return (
             f"The model was never taught {_named(answer.new_words)}, nor anything like this question. "
-            f"{_meant(answer) or 'Try other words.'} "
-            "The hits below are the nearest things in the archive, not an answer."
+            f"{_meant(answer) or 'Try other words. '}{_NEAREST}"
         )
     if answer.floor is not None:
         best = answer.hits[0].shown_score if answer.hits else 0.0
         return (
             f"No match: even the nearest thing is less like the question ({best:.2f}) than nine of ten right answers "
-            f"are ({answer.floor:.2f}). The hits below are the nearest things in the archive, not an answer."
+            f"are ({answer.floor:.2f}). {_meant(answer)}{_NEAREST}"
         )
     if answer.percentile is None:
         remedy = (
@@ -52,7 +53,7 @@ def explanation(answer: Answer) -> str:
     if answer.verdict == "abstained":
         return (
             f"No trustworthy match: {share} of the calibration's questions were more certain. "
-            "The hits below are the nearest things in the archive, not an answer."
+            f"{_meant(answer)}{_NEAREST}"
         )
     if answer.verdict == "refined" and answer.refinement is not None:
         changed = len(answer.refinement.entered)
@@ -89,7 +90,7 @@ def _named(words: tuple[str, ...]) -> str:
 
 
 def _meant(answer: Answer) -> str:
-    return f"Did you mean {_named(answer.did_you_mean)}?" if answer.did_you_mean else ""
+    return f"Did you mean {_named(answer.did_you_mean)}? " if answer.did_you_mean else ""
 
 
 def _chance(answer: Answer) -> str:
