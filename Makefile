@@ -45,10 +45,11 @@ bench: setup
 	for script in degrade scan encode index; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 # The large recipe of docs/benchmark.md, for a machine with a GPU: runs/large/large-s0/model.safetensors.
+# SET="train.batch_size=8 train.epochs=1" and the like change all of its runs.
 large-model: setup
 	$(BIN)/python scripts/fetch_weights.py resnet50 efficientnet_lite0 efficientnet_lite2 minilm
-	$(BIN)/python scripts/study.py configs/study/mentors.toml --output runs/large --dataset $(RSICD)
-	$(BIN)/python scripts/study.py configs/study/large.toml --output runs/large --dataset $(RSICD) --only large-s0
+	$(BIN)/python scripts/study.py configs/study/mentors.toml --output runs/large --dataset $(RSICD) $(SET)
+	$(BIN)/python scripts/study.py configs/study/large.toml --output runs/large --dataset $(RSICD) $(SET) --only large-s0
 
 weights: setup
 	$(BIN)/python scripts/fetch_weights.py

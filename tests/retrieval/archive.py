@@ -11,6 +11,7 @@ from PIL import Image
 
 if TYPE_CHECKING:
     from evidex.encoders.model import Model
+    from evidex.retrieval.gallery import Gallery
 
 WORDS = ("many planes near a terminal", "a river between green fields", "dense houses and roads", "a lake in a forest")
 
@@ -26,6 +27,19 @@ def tiny_model(seed: int = 0) -> Model:
 
     torch.manual_seed(seed)
     return Model(new_compact(EncoderConfig(image_size=32, dim=32), WORDS), 0.1)
+
+
+def arbitrary_gallery(folder: Path, model: Model, count: int, copies: int = 1) -> Gallery:
+    """``count`` pictures that are nowhere, each ``copies`` times, with vectors in any direction."""
+    from evidex.retrieval.gallery import Gallery
+    from evidex.retrieval.rows import Row, item_id
+
+    drawn = np.random.default_rng(0).standard_normal((count, model.dim))
+    unit = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+    gallery = Gallery.create(folder, model)
+    rows = [Row(item_id(str(n)), str(n), "image", f"{n // copies:064x}") for n in range(count * copies)]
+    gallery.append(rows, np.repeat(unit, copies, axis=0))
+    return gallery
 
 
 def picture(seed: int, size: tuple[int, int] = (48, 40)) -> Image.Image:

@@ -7,11 +7,9 @@ import pytest
 
 from evidex.encoders.acquaintance import Acquaintance, words_of
 from evidex.encoders.model import Model
-from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.phrasing import asked_for
 from evidex.retrieval.retriever import Retriever
-from evidex.retrieval.rows import Row, item_id
-from tests.retrieval.archive import WORDS, tiny_model
+from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model
 
 
 @pytest.mark.parametrize(
@@ -69,10 +67,7 @@ def test_a_question_finds_the_same_however_it_is_put(tmp_path: Path) -> None:
         np.eye(1, plain.dim, dtype=np.float32),
         np.array([0, 1e-6], np.float32),
     )
-    gallery = Gallery.create(tmp_path / "g", Model(plain.encoder, plain.temperature, acquaintance=known))
-    rows = np.random.default_rng(0).standard_normal((30, plain.dim)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    gallery.append([Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(30)], rows)
+    gallery = arbitrary_gallery(tmp_path / "g", Model(plain.encoder, plain.temperature, acquaintance=known), 30)
     asked, bare = Retriever(gallery).search_batch(texts=[f"find all images of {WORDS[0]}", WORDS[0]])
     assert [(hit.id, hit.score) for hit in asked.hits] == [(hit.id, hit.score) for hit in bare.hits]
     assert asked.uncertainty == bare.uncertainty

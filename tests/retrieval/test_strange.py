@@ -15,7 +15,7 @@ from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
-from tests.retrieval.archive import WORDS, picture, tiny_model
+from tests.retrieval.archive import WORDS, arbitrary_gallery, picture, tiny_model
 
 KNOWN = [f"{word} number {n}" for n in range(15) for word in WORDS[:4]]
 STRANGE = "a giraffe playing the violin"
@@ -34,11 +34,7 @@ def gallery(tmp_path: Path) -> Gallery:
     limit = max(known.outside(vectors).max(), 1e-3)
     model.acquaintance = Acquaintance(words, mean, basis, np.array([0.0, 1.1 * limit], np.float32))
     assert known.outside(model.encode_texts([STRANGE]))[0] > 1.2 * limit
-    made = Gallery.create(tmp_path / "g", model)
-    rows = np.random.default_rng(0).standard_normal((50, model.dim))
-    unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-    made.append([Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(50)], unit)
-    return made
+    return arbitrary_gallery(tmp_path / "g", model, 50)
 
 
 def test_a_strange_text_is_refused_with_and_without_a_calibration(gallery: Gallery) -> None:

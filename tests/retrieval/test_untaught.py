@@ -11,9 +11,8 @@ from evidex.encoders.acquaintance import Acquaintance, words_of
 from evidex.encoders.model import Model
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
-from evidex.retrieval.rows import Row, item_id
 from evidex.retrieval.untaught import is_faint, meant
-from tests.retrieval.archive import WORDS, tiny_model
+from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model
 
 TAUGHT = ["river", "rivers", "airport", "stadium", "harbor", "forest", "mountain", "tanks", "a", "near", "trees"]
 
@@ -60,11 +59,7 @@ def test_a_match_is_faint_below_three_of_four_right_ones() -> None:
 def gallery(tmp_path: Path) -> Gallery:
     plain = tiny_model()
     model = Model(plain.encoder, plain.temperature, acquaintance=_known(plain, matches=(-1.0, -0.9)))
-    made = Gallery.create(tmp_path / "g", model)
-    rows = np.random.default_rng(0).standard_normal((50, model.dim))
-    unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-    made.append([Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(50)], unit)
-    return made
+    return arbitrary_gallery(tmp_path / "g", model, 50)
 
 
 def test_a_word_that_is_left_out_is_named_beside_the_answer(gallery: Gallery) -> None:
