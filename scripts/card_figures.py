@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +97,12 @@ def _galleries(model: str, rendered: Path) -> dict[str, dict[str, Any]]:
                 "images": len(gallery),
                 "scores": scores,
                 "foreign": _headlines(retriever, out_of_domain_queries()),
-                "common": _headlines(retriever, list(COMMON_QUESTIONS)),
+                "common": _headlines(retriever, COMMON_QUESTIONS),
             }
     return found
 
 
-def _headlines(retriever: Retriever, questions: list[str]) -> dict[str, float]:
+def _headlines(retriever: Retriever, questions: Sequence[str]) -> dict[str, float]:
     answers = [retriever.search(text=question) for question in questions]
     counts = Counter(f"{answer.verdict}: {answer.headline}" for answer in answers)
     return {headline: count / len(questions) for headline, count in sorted(counts.items())}

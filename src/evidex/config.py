@@ -46,7 +46,7 @@ class EncoderConfig:
     dim: int = 512
     dropout: float = 0.0
     text_layers: int = 0  # how many layers of a pretrained text tower are kept; 0 = all
-    pooling: Literal["mean", "mean_max"] = "mean"  # of a pretrained image tower's last grid
+    pooling: Literal["mean", "mean_max", "cls", "cls_mean"] = "mean"  # of the last grid; CLIP's tower has a class token
     freeze_batch_norm: bool = False
 
 
@@ -95,6 +95,7 @@ class TrainConfig:
     learning_rate: float = 1e-6
     text_learning_rate: float = 0.0  # 0 = learning_rate
     head_learning_rate: float = 0.0  # of what starts from nothing; 0 = learning_rate
+    layer_decay: float = 1.0  # each layer of a pretrained transformer learns at this share of the rate of the next
     weight_decay: float = 0.1
     warmup_steps: int = 0
     gradient_clip: float = 0.0  # largest gradient norm; 0 = none
@@ -144,6 +145,7 @@ def check_ranges(config: Config, where: str) -> None:
         "encoder.dim": config.encoder.dim,
         "train.epochs": config.train.epochs,
         "train.learning_rate": config.train.learning_rate,
+        "train.layer_decay": config.train.layer_decay,
         "train.evaluate_every": config.train.evaluate_every,
         "train.checkpoint_every": config.train.checkpoint_every,
         "loss.soft_temperature": config.loss.soft_temperature,
@@ -173,6 +175,7 @@ def check_ranges(config: Config, where: str) -> None:
         "loss.softness": config.loss.softness,
         "encoder.dropout": config.encoder.dropout,
         "train.ema_decay": config.train.ema_decay,
+        "train.layer_decay": config.train.layer_decay,
         "train.whiten": config.train.whiten,
     }
     for key, value in positive.items():

@@ -35,6 +35,19 @@ def test_groups_have_their_rates_and_vectors_do_not_decay() -> None:
     assert group_of[id(image)]["lr"] == 5e-4
 
 
+def test_lower_layers_of_a_transformer_learn_more_slowly() -> None:
+    encoder = new_compact(EncoderConfig(image_size=32, dim=8), ["a river ."])  # its text tower has two layers
+    config = TrainConfig(learning_rate=1e-3, layer_decay=0.5)
+    optimizer = build_optimizer(encoder, nn.Parameter(torch.tensor(1.0)), config)
+    rate_of = {id(p): group["lr"] for group in optimizer.param_groups for p in group["params"]}
+    rates = {name: rate_of[id(p)] for name, p in encoder.named_parameters()}
+    assert rates["text_head.weight"] == rates["image_tower.stem.0.weight"] == 1e-3
+    assert rates["text_tower.encoder.layer.1.output.dense.weight"] == 5e-4
+    assert rates["text_tower.encoder.layer.0.output.dense.weight"] == 2.5e-4
+    assert rates["text_tower.embeddings.word_embeddings.weight"] == 1.25e-4
+    assert set(rates.values()) == {1e-3, 5e-4, 2.5e-4, 1.25e-4}
+
+
 def test_the_average_follows_and_forgets_the_start() -> None:
     encoder = new_compact(EncoderConfig(image_size=32, dim=8), ["a river ."])
     average = WeightAverage(encoder, 0.5)

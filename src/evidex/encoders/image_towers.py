@@ -12,22 +12,9 @@ import torch
 from torch import nn
 from torch.nn.functional import relu
 
+from evidex.encoders.clip_image_tower import ClipImageTower
+from evidex.encoders.image_tower import ImageTower
 from evidex.errors import ModelError
-
-
-class ImageTower(nn.Module):
-    """A network with what has to be known to feed and to read it."""
-
-    out_dim: int
-    pixel_mean: tuple[float, float, float] = (127.5, 127.5, 127.5)
-    pixel_scale: tuple[float, float, float] = (127.5, 127.5, 127.5)
-    bgr: bool = False
-
-    def normalise(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Return RGB ``pixels`` (n, 3, s, s), uint8 or float in [0, 255], as this tower was trained to see them."""
-        mean, scale = (torch.tensor(v, device=pixels.device).view(3, 1, 1) for v in (self.pixel_mean, self.pixel_scale))
-        ordered = pixels.flip(1) if self.bgr else pixels
-        return ((ordered.float() - mean) / scale).contiguous(memory_format=torch.channels_last)
 
 
 def mean_and_max(grid: torch.Tensor) -> torch.Tensor:
@@ -238,6 +225,9 @@ def build_image_tower(name: str, options: dict[str, Any] | None = None) -> Image
         return ConvNet(**{key: tuple(value) for key, value in (options or {}).items()})
     if name == "resnet50":
         return ResNet50(**(options or {}))
+    if name == "clip_vit_b16":
+        return ClipImageTower(**(options or {}))
     if name in _LITE_SCALING:
         return EfficientNetLite(name, **(options or {}))
-    raise ModelError(f"unknown image tower '{name}'; choose convnet, resnet50, {', '.join(_LITE_SCALING)}")
+    known = ", ".join(["convnet", "resnet50", "clip_vit_b16", *_LITE_SCALING])
+    raise ModelError(f"unknown image tower '{name}'; choose {known}")

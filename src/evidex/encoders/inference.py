@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn.functional import normalize
 
-from evidex.encoders.image_towers import ImageTower
+from evidex.encoders.image_tower import ImageTower
 from evidex.encoders.towers import TowerEncoder
 
 _CHUNK = 8  # pictures that pass together: of more of them the wide first layers would not stay in the cache

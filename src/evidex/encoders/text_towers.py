@@ -48,6 +48,10 @@ class TextTower(nn.Module):
         weight = attention_mask[..., None].to(hidden.dtype)
         return (hidden * weight).sum(1) / weight.sum(1)
 
+    def fit(self, name: str, value: torch.Tensor) -> torch.Tensor:
+        """Return the published tensor ``name`` as this tower needs it: no more positions than it reads."""
+        return value[: self.shape.positions] if name == "embeddings.position_embeddings.weight" else value
+
 
 class _Embeddings(nn.Module):
     def __init__(self, shape: TextShape, dropout: float) -> None:

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 
 _BATCH = 64
+_OPTIONS = {"clip_vit_b16": {"pooling": "projected"}}  # what CLIP itself compares
 
 
 class TowerMentor:
     """The pooled features of the image tower in ``path``; the file's name (``resnet50.safetensors``) says which."""
 
     def __init__(self, path: Path, device: torch.device) -> None:
-        self._tower = build_image_tower(path.stem).to(device).eval()
+        self._tower = build_image_tower(path.stem, _OPTIONS.get(path.stem)).to(device).eval()
         load_tower(self._tower, path)
         self._device, self._size = device, _image_size(path)
         self.dim = self._tower.out_dim

@@ -14,6 +14,7 @@ from torch import nn
 from torch.nn.functional import normalize
 
 from evidex.config import EncoderConfig
+from evidex.encoders.image_tower import ImageTower
 from evidex.encoders.image_towers import build_image_tower
 from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.text_towers import TextShape, TextTower
@@ -134,7 +135,7 @@ def from_pretrained_towers(config: EncoderConfig) -> TowerEncoder:
             "vocabulary": vocabulary,
             "dim": config.dim,
             "dropout": config.dropout,
-            **({} if config.pooling == "mean" else {"image_options": {"pooling": config.pooling}}),
+            **({"image_options": options} if (options := _image_options(config)) else {}),
         }
     )
     load_tower(encoder.image_tower, folder / f"{config.image_tower}.safetensors")
@@ -142,7 +143,15 @@ def from_pretrained_towers(config: EncoderConfig) -> TowerEncoder:
     return encoder
 
 
-def load_tower(tower: nn.Module, path: Path) -> None:
+def _image_options(config: EncoderConfig) -> dict[str, Any]:
+    """Return what the image tower has to be told; a convolutional one takes pictures of any size."""
+    options: dict[str, Any] = {} if config.pooling == "mean" else {"pooling": config.pooling}
+    if config.image_tower == "clip_vit_b16":
+        options["image_size"] = config.image_size
+    return options
+
+
+def load_tower(tower: ImageTower | TextTower, path: Path) -> None:
     """Load ``path`` into ``tower``: every parameter of the tower must be there; heads for other tasks are left out."""
     from safetensors.torch import load_file
 
@@ -155,9 +164,7 @@ def load_tower(tower: nn.Module, path: Path) -> None:
             continue
         if name not in source:
             raise ModelError(f"'{path}' lacks '{name}'; it belongs to another architecture")
-        found = source[name]
-        if name.endswith("position_embeddings.weight"):
-            found = found[: value.shape[0]]
+        found = tower.fit(name, source[name])
         if found.shape != value.shape:
             raise ModelError(f"'{path}': '{name}' has shape {tuple(found.shape)}, expected {tuple(value.shape)}")
         value.copy_(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 
 import torch
 from torch import nn
@@ -20,7 +21,7 @@ def cosine(step: int, total: int, warmup: int) -> float:
 
 
 def build_optimizer(encoder: DualEncoder, scale: nn.Parameter, config: TrainConfig) -> torch.optim.AdamW:
-    """Return AdamW with a group for each of image tower, text tower and what starts from nothing.
+    """Return AdamW with groups by rate: image tower, text tower, what starts from nothing, and layers if they differ.
 
     Vectors (biases, norms) and the logit scale do not decay.
     """
@@ -29,22 +30,42 @@ def build_optimizer(encoder: DualEncoder, scale: nn.Parameter, config: TrainConf
         "text": config.text_learning_rate or config.learning_rate,
         "head": config.head_learning_rate or config.learning_rate,
     }
-    groups: dict[tuple[str, bool], list[nn.Parameter]] = {}
-    for name, parameter in encoder.named_parameters():
-        groups.setdefault((_part(name), parameter.ndim > 1), []).append(parameter)
-    groups.setdefault(("head", False), []).append(scale)
+    named = list(encoder.named_parameters())
+    depths = _depths([name for name, _ in named])
+    groups: dict[tuple[str, int, bool], list[nn.Parameter]] = {}
+    for name, parameter in named:
+        below = depths[name] if config.layer_decay < 1 else 0
+        groups.setdefault((_part(name), below, parameter.ndim > 1), []).append(parameter)
+    groups.setdefault(("head", 0, False), []).append(scale)
     return torch.optim.AdamW(
         [
             {
                 "params": parameters,
-                "lr": rates[part],
-                "base_lr": rates[part],
+                "lr": (rate := rates[part] * config.layer_decay**below),
+                "base_lr": rate,
                 "weight_decay": config.weight_decay if decays else 0.0,
             }
-            for (part, decays), parameters in groups.items()
+            for (part, below, decays), parameters in groups.items()
         ],
         fused=scale.device.type == "cuda",
     )
+
+
+_LAYER = re.compile(r"\.layers?\.(\d+)\.")
+
+
+def _depths(names: list[str]) -> dict[str, int]:
+    """Return how many layers lie above each parameter: those of a transformer by number, embeddings below them all."""
+    layers = {name: int(match[1]) for name in names if (match := _LAYER.search(name))}
+    count: dict[str, int] = {}
+    for name, layer in layers.items():
+        count[_part(name)] = max(count.get(_part(name), 0), layer + 1)
+    depths = {}
+    for name in names:
+        total = count.get(_part(name), 0)
+        entry = "embedding" in name or "pre_layrnorm" in name
+        depths[name] = total - layers[name] if name in layers else total + 1 if entry and total else 0
+    return depths
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, share: float) -> None:

@@ -1,0 +1,1 @@
+"""Pretrained weights that training starts from: where they come from and how they are converted."""
