@@ -1,0 +1,22 @@
+"""The documentation's tables are those of the results."""
+
+from pathlib import Path
+
+import pytest
+import tables
+
+
+def test_every_table_of_the_documentation_shows_its_results() -> None:
+    for path in tables.documents(tables.ROOT):
+        text = path.read_text(encoding="utf-8")
+        assert tables.filled(text) == text, f"{path.name} differs from docs/results: run scripts/tables.py"
+
+
+def test_a_table_is_made_of_the_rows_and_columns_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    (tmp_path / "runs.csv").write_text('run,kind,mean,sd\n"a, b",x,150.0,1.6\nc,x,139.2,\nd,y,1.0,2.0\n')
+    head = "<!-- table: runs.csv\nrun: **{run}**\nRSUM: {mean} ± {sd}\nwhere: kind = x\n-->\n"
+    text = f"before\n{head}old\n<!-- end -->\nafter"
+    assert tables.filled(text) == (
+        f"before\n{head}| run | RSUM |\n| --- | --- |\n| **a, b** | 150.0 ± 1.6 |\n| **c** | 139.2 |\n<!-- end -->\nafter"
+    )
