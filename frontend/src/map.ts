@@ -30,7 +30,7 @@ export class HitMap {
     this.map.setView([20, 0], 1);
     new Graticule().addTo(this.map);
     // Beside the map, where it covers nothing.
-    byId("map-scale").append(L.control.scale({ imperial: false }).addTo(this.map).getContainer()!);
+    byId("map-scale").append(L.control.scale({ imperial: false, maxWidth: 70 }).addTo(this.map).getContainer()!);
     this.layers.addTo(this.map);
     this.area.addTo(this.map);
     this.map.on("zoomend", () => this.choose());
