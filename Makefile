@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PAGE := src/evidex/server/static/index.html
+MODULES := frontend/node_modules/.package-lock.json
 SERVE ?= 1
 RSICD ?= data/rsicd
 
@@ -20,8 +21,11 @@ $(STAMP): pyproject.toml constraints.txt
 # The page's third-party code comes from npm, pinned by its lock file, and is bundled into the package.
 page: $(PAGE)
 
-$(PAGE): frontend/package-lock.json $(wildcard frontend/src/* frontend/*.mjs)
-	cd frontend && npm ci --no-audit --no-fund --loglevel=error && npm run build
+$(PAGE): $(MODULES) $(wildcard frontend/src/* frontend/*.mjs)
+	cd frontend && npm run build
+
+$(MODULES): frontend/package.json frontend/package-lock.json
+	cd frontend && npm ci --no-audit --no-fund --loglevel=error && touch node_modules/.package-lock.json
 
 # A real browser for the page's tests; they say so and skip where none can be installed.
 browser:
@@ -31,10 +35,11 @@ browser:
 demo: setup page
 	$(BIN)/python scripts/demo.py $(if $(filter 0,$(SERVE)),--no-serve)
 
-check: setup
+check: setup $(MODULES)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	cd frontend && npm run --silent check
 	$(BIN)/python -m pytest -m "not slow and not gpu and not browser and not data"
 
 test: check page browser

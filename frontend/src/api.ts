@@ -47,6 +47,9 @@ export interface Answer {
   read_in_part: boolean;
   floor: number | null;
   faint: boolean;
+  /** So many of the last hits the answer does not stand on; the line says why. */
+  apart: number;
+  apart_line: string | null;
   promise: string | null;
   searched: number;
   refinement: Refinement | null;

@@ -2,7 +2,7 @@
 
 import { getJson, Refusal, showPicture, type Corner, type Hit, type Item } from "./api";
 import { byId, day, fileName, h, icon, ICONS } from "./dom";
-import { hitName } from "./grid";
+import { hitName, titleClass } from "./grid";
 
 export interface DetailActions {
   open(id: string): void;
@@ -49,10 +49,10 @@ export class Details {
     this.panel.focus({ preventScroll: true });
   }
 
-  private head(title: string): HTMLElement {
+  private head(title: string, titled = ""): HTMLElement {
     const close = h("button", { class: "icon-button", type: "button", "aria-label": "Close the details", click: () => this.actions.close() });
     close.append(icon(ICONS.close));
-    return h("div", { class: "head" }, h("h2", {}, title), close);
+    return h("div", { class: "head" }, h("h2", { class: titled }, title), close);
   }
 
   private absent(message: string): void {
@@ -60,7 +60,7 @@ export class Details {
   }
 
   private draw(item: Item): void {
-    const content: Node[] = [this.head(hitName(item))];
+    const content: Node[] = [this.head(hitName(item), titleClass(item))];
     if (item.kind !== "text") {
       const image = h("img", { class: "preview", alt: `Picture of ${fileName(item.path)}` });
       showPicture(image, item.id, "preview");
@@ -78,7 +78,7 @@ export class Details {
     }
     content.push(buttons, facts(item));
     if (item.captions.length) {
-      content.push(h("h3", {}, "Captions"), h("ul", { class: "captions" }, ...item.captions.map((text) => h("li", {}, text.replace(/\s+\.$/, "")))));
+      content.push(h("h3", {}, "Captions"), h("ul", { class: "captions" }, ...item.captions.map((text) => h("li", { class: "sentence" }, text.replace(/\s+\.$/, "")))));
     }
     content.push(h("h3", {}, "Most alike"), h("div", { id: "neighbours", "aria-busy": "true" }));
     this.open(...content);

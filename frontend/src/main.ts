@@ -4,7 +4,7 @@ import { getJson, isAlive, Lost, Refusal, search, setToken, showPicture, type An
 import { Details } from "./details";
 import { byId, h, plural } from "./dom";
 import { drawFilters } from "./filters";
-import { hitGrid } from "./grid";
+import { enterGrid, hitGrid } from "./grid";
 import { HitMap } from "./map";
 import { address, asksSomething, readState, sameQuestion, type State } from "./state";
 import { verdictCard } from "./verdict";
@@ -37,7 +37,7 @@ const details = new Details({
 
 /** Change what is asked for; the address follows, and what it says is shown. */
 function move(change: Partial<State>): void {
-  const next = { ...state, ...change };
+  const next = { ...state, wrong: "", ...change };
   if (address(next) === address(state) && !("image" in change)) return;
   const only = sameQuestion(next, state);
   // Looking at one hit after another is no history worth keeping.
@@ -63,6 +63,7 @@ async function show(): Promise<void> {
   document.body.classList.toggle("start", !asksSomething(state));
   drawQuery();
   drawFilters(state, gallery, move);
+  if (state.wrong) say(state.wrong);
   if (state.open) void details.show(state.open).then(() => map?.select(state.open));
   else closeDetails();
   if (asked && sameQuestion(asked, state)) return;
@@ -106,7 +107,7 @@ async function ask(): Promise<void> {
       mine.signal,
     );
     asked = wanted;
-    quiet();
+    if (!wanted.wrong) quiet();
     drawAnswer(answer);
   } catch (error) {
     if (mine.signal.aborted) return;
@@ -314,6 +315,10 @@ function listen(): void {
       event.preventDefault();
       words.focus();
       words.select();
+    } else if (event.key === "ArrowRight" || event.key === "ArrowDown") {
+      // Where nothing else has the focus, as after a search, the arrows go to the hits.
+      const free = event.target === document.body || event.target === results;
+      if (free && !document.querySelector("dialog[open]") && enterGrid()) event.preventDefault();
     } else if (event.key === "?") byId<HTMLDialogElement>("keys").showModal();
   });
   addEventListener("paste", (event) => searchWith([...(event.clipboardData?.files ?? [])].find((one) => one.type.startsWith("image/"))));

@@ -12,6 +12,9 @@ export interface MapActions {
   area(bbox: number[]): void;
 }
 
+/** Pins are wider than their places; degrees stand at the left and the lower edge, the zoom at the right. */
+const EDGES: L.FitBoundsOptions = { paddingTopLeft: [56, 28], paddingBottomRight: [52, 40] };
+
 type Place = Pick<Hit, "id" | "corners" | "caption" | "path">;
 
 export class HitMap {
@@ -23,10 +26,11 @@ export class HitMap {
 
   constructor(private readonly actions: MapActions) {
     this.map = L.map("map", { attributionControl: false, worldCopyJump: true, zoomSnap: 0.5, minZoom: 1, maxZoom: 20, zoomControl: false });
-    L.control.zoom({ position: "bottomright" }).addTo(this.map);
+    L.control.zoom({ position: "topright" }).addTo(this.map);
     this.map.setView([20, 0], 1);
     new Graticule().addTo(this.map);
-    L.control.scale({ imperial: false }).addTo(this.map);
+    // Beside the map, where it covers nothing.
+    byId("map-scale").append(L.control.scale({ imperial: false, maxWidth: 70 }).addTo(this.map).getContainer()!);
     this.layers.addTo(this.map);
     this.area.addTo(this.map);
     this.map.on("zoomend", () => this.choose());
@@ -75,7 +79,7 @@ export class HitMap {
     if (!this.pins.has(item.id)) this.add(item, "");
     this.point(item.id);
     this.map.invalidateSize();
-    this.look(L.latLngBounds(item.corners.map(([x, y]) => [y, x])).pad(0.25), 19);
+    this.look(L.latLngBounds(item.corners.map(([x, y]) => [y, x])).pad(0.25), 19, {});
   }
 
   private fit(): void {
@@ -83,9 +87,9 @@ export class HitMap {
     if (all.length) this.look(all.reduce((sum, one) => sum.extend(one), L.latLngBounds(all[0]!.getSouthWest(), all[0]!.getNorthEast())).pad(0.08));
   }
 
-  private look(bounds: L.LatLngBounds, maxZoom = 17): void {
+  private look(bounds: L.LatLngBounds, maxZoom = 17, edges: L.FitBoundsOptions = EDGES): void {
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.map.fitBounds(bounds, { animate: !calm, maxZoom, padding: [24, 24] });
+    this.map.fitBounds(bounds, { animate: !calm, maxZoom, ...edges });
     this.choose();
   }
 

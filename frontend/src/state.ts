@@ -11,6 +11,8 @@ export interface State {
   after: string;
   before: string;
   open: string;
+  /** What the address says that cannot be meant, in words; it is left out. */
+  wrong: string;
 }
 
 export const TOP = 24;
@@ -18,19 +20,31 @@ const MODES = ["auto", "plain", "careful"];
 
 export function readState(): State {
   const from = new URLSearchParams(location.search);
-  const bbox = (from.get("bbox") ?? "").split(",").map(Number);
-  const top = Number(from.get("top"));
+  const wrong: string[] = [];
+  const read = <T>(name: string, otherwise: T, what: string, parse: (text: string) => T | null): T => {
+    const text = from.get(name);
+    if (!text) return otherwise;
+    const found = parse(text);
+    if (found === null) wrong.push(`The address says ${name}=${text.slice(0, 80)}, which is no ${what}. It was left out.`);
+    return found ?? otherwise;
+  };
   return {
     q: from.get("q") ?? "",
     item: from.get("item") ?? "",
     image: from.get("image") ?? "",
-    top: Number.isInteger(top) && top >= 1 && top <= 200 ? top : TOP,
-    mode: MODES.includes(from.get("mode") ?? "") ? (from.get("mode") as string) : "auto",
-    bbox: bbox.length === 4 && bbox.every(Number.isFinite) ? bbox : null,
+    top: read("top", TOP, "number of hits from 1 to 200", (text) => (/^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= 200 ? Number(text) : null)),
+    mode: read("mode", "auto", `way to ask (${MODES.join(", ")})`, (text) => (MODES.includes(text) ? text : null)),
+    bbox: read<number[] | null>("bbox", null, "area (west,south,east,north in degrees)", box),
     after: from.get("after") ?? "",
     before: from.get("before") ?? "",
     open: from.get("open") ?? "",
+    wrong: wrong.join(" "),
   };
+}
+
+function box(text: string): number[] | null {
+  const edges = text.split(",").map((edge) => (edge.trim() ? Number(edge) : NaN));
+  return edges.length === 4 && edges.every(Number.isFinite) ? edges : null;
 }
 
 export function address(state: State): string {

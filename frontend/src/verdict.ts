@@ -52,13 +52,13 @@ function gauge(percentile: number, calibration: Calibration | null): HTMLElement
   const needle = h("b");
   needle.style.left = `${Math.min(Math.max(sure, 1), 99)}%`;
   bar.append(needle);
-  const among = calibration ? `${plural(calibration.queries, "known question")}` : "the known questions";
+  const among = calibration ? plural(calibration.queries, "known question") : "the known questions";
   return h(
     "div",
     { class: "gauge" },
     bar,
     h("div", { class: "ends", "aria-hidden": "true" }, h("span", {}, "unsure"), h("span", {}, "sure")),
-    h("p", {}, sure <= 0 ? `Less sure than all of ${among}.` : sure >= 100 ? `Surer than all of ${among}.` : `Surer than ${sure}% of ${among}.`),
+    h("p", {}, `Where it stands among ${among}.`), // how many were surer, the sentence beside it says
   );
 }
 

@@ -45,6 +45,15 @@ def test_columns_that_are_empty_for_all_are_left_out() -> None:
     assert "-45.5000, -119.5000" in with_place[1]
 
 
+def test_hits_that_the_answer_does_not_stand_on_are_dim() -> None:
+    stream = io.StringIO()
+    answer = _answer(_hit(1, "a.png", 0.5), _hit(2, "b.png", 0.3), _hit(3, "c.png", 0.04))
+    Console(file=stream, width=80, force_terminal=True).print(hit_table(answer, 80))
+    dim = [line for line in stream.getvalue().splitlines() if "\x1b[2m" in line]
+    assert len(dim) == 1
+    assert "0.040" in dim[0]
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 @pytest.mark.parametrize("placed", [False, True])
 def test_every_hit_is_one_line_that_fits(width: int, placed: bool) -> None:

@@ -55,6 +55,7 @@ def test_what_finds_no_match_is_refused_with_and_without_a_calibration_of_its_ow
         assert len(answer.hits) == 3
         found = Retriever(gallery).search(text=HELD, filters=Filters(glob="a/*"))
         assert found.floor is None
+        assert found.least_match == pytest.approx(FLOOR)
         assert found.verdict != "abstained"
         self_calibrate(gallery, np.random.default_rng(0))
 

@@ -87,10 +87,10 @@ def live(settings: Settings) -> Iterator[str]:
     """The address of a real server on a free port, once it is ready."""
     import uvicorn
 
-    from evidex.server.running import bound
+    from evidex.server.running import bound, configured
 
     listener = bound(settings)
-    server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="warning", timeout_graceful_shutdown=5))
+    server = uvicorn.Server(configured(create_app(settings), settings))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"

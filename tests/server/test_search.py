@@ -224,7 +224,9 @@ def test_a_full_queue_answers_429_at_once(settings: Settings, monkeypatch: pytes
         assert "waiting already" in response.json()["error"]
 
 
-@pytest.mark.parametrize(("address", "status"), [("/gallery", 429), ("/health", 200), ("/ready", 200)])
+@pytest.mark.parametrize(
+    ("address", "status"), [("/gallery", 429), ("/health", 200), ("/ready", 200), ("/metrics", 200)]
+)
 def test_too_many_requests_at_once_answer_429_except_to_probes(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, address: str, status: int
 ) -> None:

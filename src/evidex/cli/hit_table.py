@@ -63,7 +63,7 @@ def hit_table(answer: Answer, width: int, draw: Callable[[Hit], RenderableType] 
             caption = Text(captions[i])
             caption.truncate(caption_width, overflow="ellipsis")
             cells.append(caption)
-        table.add_row(*cells)
+        table.add_row(*cells, style="dim" if i >= len(answer.hits) - answer.apart else None)
     return table
 
 

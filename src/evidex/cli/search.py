@@ -122,6 +122,8 @@ def _show(gallery: Gallery, answer: Answer, pictures: bool, preparing: float) ->
         return
     draw = (lambda hit: _drawn(gallery, hit)) if pictures and can_show(console) else None
     console.print(hit_table(answer, console.width, draw, _PICTURE_COLUMNS))
+    if answer.apart_line is not None:
+        console.print(Text(answer.apart_line))
     percentile = "" if answer.percentile is None else f", percentile {answer.percentile:.0%}"
     new = answer.refinement is not None and answer.refinement.entered
     console.print(

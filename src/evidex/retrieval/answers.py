@@ -143,12 +143,39 @@ class Answer:
     """Where even the best match is none: the least similarity that one has."""
     faint: bool = False
     """Whether the best match is less similar than three of four right answers are."""
+    least_match: float | None = None
+    """The similarity that nine of ten right answers have at least; None where the model does not know."""
     emptiness: str | None = None
     """Why no row was searched, where somebody looked (`evidex.retrieval.emptiness`)."""
 
     @property
     def is_calibrated(self) -> bool:
         return self.percentile is not None
+
+    @property
+    def apart_below(self) -> float | None:
+        """Hits less similar than this are too far from the best for the answer to stand on them; None: all belong.
+
+        What right answers mostly reach, or half of the best where that is not known or the best does not reach it.
+        An answer that is refused stands on none of its hits, and sets none apart.
+        """
+        best = self.hits[0].score if self.hits else 0.0
+        if self.verdict == "abstained" or not best > 0:
+            return None
+        return self.least_match if self.least_match is not None and best >= self.least_match else best / 2
+
+    @property
+    def apart(self) -> int:
+        """How many of the hits, the last ones, lie that far below."""
+        below = self.apart_below
+        return 0 if below is None else sum(hit.score < below for hit in self.hits)
+
+    @property
+    def apart_line(self) -> str | None:
+        """What to say about those; None where there are none."""
+        from evidex.retrieval.wording import apart_line
+
+        return apart_line(self)
 
     @property
     def headline(self) -> str:
@@ -181,6 +208,8 @@ class Answer:
             "read_in_part": self.read_in_part,
             "floor": self.floor,
             "faint": self.faint,
+            "apart": self.apart,
+            "apart_line": self.apart_line,
             "calibrated": self.is_calibrated,
             "promise": self.promise,
             "searched": self.searched,

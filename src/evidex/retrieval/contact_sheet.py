@@ -91,6 +91,7 @@ def _name(hit: Hit) -> str:
 
 
 def _page(gallery: Gallery, answer: Answer) -> str:
+    apart = "" if answer.apart_line is None else f"<p>{html.escape(answer.apart_line)}</p>"
     figures = "\n".join(_figure(hit, thumbnail(gallery, hit, 320)) for hit in answer.hits)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{html.escape(answer.query)}</title>
@@ -105,6 +106,7 @@ figcaption {{ font-size: 13px; overflow-wrap: anywhere; color: #444; }}
 <h1>{html.escape(answer.query)}</h1>
 <p class="verdict">{html.escape(answer.headline)}</p>
 <p>{html.escape(answer.explanation)}</p>
+{apart}
 <main>
 {figures}
 </main></body></html>

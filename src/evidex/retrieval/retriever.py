@@ -26,7 +26,7 @@ from evidex.retrieval.queries import Query, check_query, picture_of, shown
 from evidex.retrieval.refine import Refiner, RsRefiner, refine_queries
 from evidex.retrieval.rows import Row
 from evidex.retrieval.scan import scan
-from evidex.retrieval.untaught import ignored_words, is_faint, meant, strange_words
+from evidex.retrieval.untaught import ignored_words, is_faint, least_match, meant, strange_words
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -182,7 +182,8 @@ class Retriever:
         promise = None
         if policy is not None and filters == NO_FILTERS and self._refines_as_calibrated:
             promise = policy.promise(top=top, searched=found.first.count)
-        return self._answers(queries, found, promise)
+        least = least_match(self.gallery.model.acquaintance, direction, target)
+        return [replace(answer, least_match=least) for answer in self._answers(queries, found, promise)]
 
     def _selected(self, filters: Filters, target: Target) -> Any:
         """What `scan` needs to know of the rows that may be found."""
@@ -245,10 +246,9 @@ class Retriever:
 
         A calibration compares a query with others in the same rows. Of what all of these are without it cannot tell.
         """
-        known = self.gallery.model.acquaintance
-        if known is None or (direction, target) != ("text", "images") or self._ratios[1] == 0:
+        if self._ratios[1] == 0 or (policy is not None and policy.given):
             return None
-        return None if policy is not None and policy.given else known.least_match
+        return least_match(self.gallery.model.acquaintance, direction, target)
 
     def new_words(
         self, queries: Sequence[Query], vectors: NDArray[np.float32], direction: Direction

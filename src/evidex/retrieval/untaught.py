@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.encoders.acquaintance import STRANGE, Acquaintance
+from evidex.retrieval.filters import Target
 from evidex.retrieval.gate import Direction
 from evidex.retrieval.phrasing import asked_for
 from evidex.retrieval.queries import Query
@@ -48,6 +49,11 @@ def meant(known: Acquaintance | None, words: Iterable[str]) -> Words:
         near = sorted(taught for taught in known.words if taught[0] == word[0] and abs(len(taught) - len(word)) <= 2)
         close += get_close_matches(word, near, n=1, cutoff=_CLOSE)
     return tuple(dict.fromkeys(close))
+
+
+def least_match(known: Acquaintance | None, direction: Direction, target: Target) -> float | None:
+    """The similarity that nearly all right answers have at least; None where the model does not know."""
+    return None if known is None or (direction, target) != ("text", "images") else known.least_match
 
 
 def is_faint(known: Acquaintance | None, scores: NDArray[np.floating]) -> bool:

@@ -72,6 +72,17 @@ def explanation(answer: Answer) -> str:
     return f"Answered: the archive supports this well enough{others}.{_chance(answer)}{_caution(answer)}"
 
 
+def apart_line(answer: Answer) -> str | None:
+    """That the last hits are not what the answer stands on, and why."""
+    below, count = answer.apart_below, answer.apart
+    if below is None or not count:
+        return None
+    hits, stands = ("The last hit is", "it") if count == 1 else (f"The last {count} hits are", "them")
+    usual = "less like the question than nine of ten right answers are"
+    why = usual if below == answer.least_match else "less than half as like the question as the best"
+    return f"{hits} {why} (below {below:.2f}); the answer does not stand on {stands}."
+
+
 def _caution(answer: Answer) -> str:
     """What speaks against an answer that is given."""
     if answer.ignored_words:

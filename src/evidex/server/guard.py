@@ -30,7 +30,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
-        self._token = None if settings.token is None else f"Bearer {settings.token}".encode()
+        self._token = None if settings.token is None else settings.token.encode()
         self._names = (settings.host, *_OWN_NAMES) if settings.is_local else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,4 +65,6 @@ class Guard:
     def _admits(self, path: str, sent: str) -> bool:
         if self._token is None or path in _OPEN or path.startswith("/assets/"):
             return True
-        return hmac.compare_digest(sent.encode("utf-8", "replace"), self._token)
+        scheme, _, token = sent.partition(" ")  # schemes are the same in any case (RFC 9110, 11.1)
+        known = hmac.compare_digest(token.strip().encode("utf-8", "replace"), self._token)
+        return known and scheme.lower() == "bearer"

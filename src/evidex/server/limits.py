@@ -18,7 +18,9 @@ from evidex.server.metrics import Metrics
 from evidex.server.settings import Settings
 
 T = TypeVar("T")
-_PROBES = ("/health", "/ready")  # a server that is merely busy must not be taken for dead and restarted
+# A server that is merely busy must not be taken for dead and restarted, and must be able to say how busy it is.
+_PROBES = ("/health", "/ready", "/metrics")
+CLIENT_LEFT = 499  # as nginx counts it; nobody is there to be told
 
 
 class BoundedPool:
@@ -63,6 +65,7 @@ class Limits:
         self._settings = settings
         self._metrics = metrics
         self._running = 0
+        self._slots = _Slots(settings.max_requests)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -79,21 +82,23 @@ class Limits:
 
         self._running += 1
         self._metrics.running.set(self._running)
+        body = _Body(receive, self._settings, self._slots)
         try:
-            refusal = self._refusal(scope)
+            refusal = self._refusal(scope, body)
             if refusal is not None:
                 await problem(*refusal)(scope, receive, noted)
             else:
-                await self._app(scope, _Body(receive, self._settings), noted)
+                await self._app(scope, body, noted)
         finally:
+            self._slots.leave(body)
             self._running -= 1
             self._metrics.running.set(self._running)
             route = getattr(scope.get("route"), "path", "(none)")
             self._metrics.requests.labels(route, _method(scope), str(status)).inc()
             self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
 
-    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        if self._running > self._settings.max_requests and scope["path"] not in _PROBES:
+    def _refusal(self, scope: Scope, body: _Body) -> tuple[int, str] | None:
+        if scope["path"] not in _PROBES and not self._slots.enter(body):
             return 429, f"{self._settings.max_requests} requests are under way already; try again in a moment"
         length = Headers(scope=scope).get("content-length", "0")
         if length.isdecimal() and int(length) > self._settings.max_body_bytes:
@@ -101,30 +106,71 @@ class Limits:
         return None
 
 
+class _Slots:
+    """Room for so many requests. One whose body has yet to come has its place only until another needs it."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._held: set[_Body] = set()
+        self.arriving: dict[_Body, None] = {}
+        """Bodies that are waited for; the one that has not moved for longest comes first."""
+
+    def enter(self, body: _Body) -> bool:
+        if len(self._held) >= self._count:
+            slowest = next((one for one in self.arriving if one in self._held), None)
+            if slowest is None:
+                return False
+            self._held.remove(slowest)
+            slowest.give_way()
+        self._held.add(body)
+        return True
+
+    def leave(self, body: _Body) -> None:
+        self._held.discard(body)
+
+
 class _Body:
     """Receives the body of one request, up to so many bytes and so much time."""
 
-    def __init__(self, receive: Receive, settings: Settings) -> None:
+    def __init__(self, receive: Receive, settings: Settings, slots: _Slots) -> None:
         self._receive = receive
         self._settings = settings
+        self._slots = slots
         self._bytes = 0
-        self._end = time.monotonic() + settings.request_seconds
+        self._end = asyncio.get_running_loop().time() + settings.request_seconds
+        self._late = f"the body did not arrive within {settings.request_seconds:g} s; send it faster"
+        self._clock: asyncio.Timeout | None = None
         self._complete = False
 
     async def __call__(self) -> Message:
         if self._complete:  # what is left to come is the client going away, at any time
             return await self._receive()
-        try:
-            async with asyncio.timeout(max(self._end - time.monotonic(), 0)):
-                message = await self._receive()
-        except TimeoutError:
-            seconds = self._settings.request_seconds
-            raise HTTPException(408, f"the body did not arrive within {seconds:g} s; send it faster") from None
+        message = await self._next()
+        if message["type"] == "http.disconnect":
+            raise HTTPException(CLIENT_LEFT, "the client went away inside its body")
         self._complete = not message.get("more_body", False)
         self._bytes += len(message.get("body", b""))
         if self._bytes > self._settings.max_body_bytes:
             raise HTTPException(413, _too_large(self._settings))
         return message
+
+    async def _next(self) -> Message:
+        self._slots.arriving[self] = None
+        try:
+            async with asyncio.timeout_at(self._end) as self._clock:
+                return await self._receive()
+        except TimeoutError:
+            # What the client would still send is not read: the connection ends here.
+            raise HTTPException(408, self._late, {"Connection": "close"}) from None
+        finally:
+            del self._slots.arriving[self]
+
+    def give_way(self) -> None:
+        """Wait no longer: another request needs the place."""
+        self._late = "the body came too slowly while others waited; send it faster"
+        self._end = asyncio.get_running_loop().time()
+        if self._clock is not None and not self._clock.expired():
+            self._clock.reschedule(self._end)
 
 
 def _too_large(settings: Settings) -> str:

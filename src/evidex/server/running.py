@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import socket
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from evidex.errors import InputError
 from evidex.server.settings import Settings
+
+if TYPE_CHECKING:
+    import uvicorn
+    from fastapi import FastAPI
 
 _LAST_REQUESTS_SECONDS = 10
 
@@ -36,15 +42,27 @@ def serve(
             if opens is not None:
                 opens(address if settings.token is None else f"{address}#token={settings.token}")
 
-    config: Any = uvicorn.Config(
+    with listener:
+        Server(configured(app, settings)).run([listener])
+
+
+def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """How uvicorn runs ``app``: as one process without a limit of its own, and with a clock on every connection."""
+    import uvicorn
+
+    from evidex.server.connections import Connection, Crowd
+
+    protocol: Any = partial(Connection, crowd=Crowd(settings))
+    return uvicorn.Config(
         app,
+        http=protocol,
+        ws="none",
         log_level="warning",
         timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS,
+        timeout_keep_alive=math.ceil(settings.header_seconds),
         server_header=False,
         lifespan="on",
     )
-    with listener:
-        Server(config).run([listener])
 
 
 def bound(settings: Settings) -> socket.socket:

@@ -45,6 +45,8 @@ _ANSWER: dict[str, Any] = {
     "read_in_part": False,
     "floor": None,
     "faint": False,
+    "apart": 0,
+    "apart_line": None,
     "calibrated": True,
     "promise": None,
     "searched": 1200,
@@ -206,6 +208,8 @@ class AnswerOut(BaseModel):
     read_in_part: bool = Field(description="Whether the question is longer than what the model reads.")
     floor: float | None = Field(description="Where even the best hit is no match: the least score that one has.")
     faint: bool = Field(description="Whether the best hit scores less than three of four right answers do.")
+    apart: int = Field(description="How many of the hits, the last ones, the answer does not stand on.")
+    apart_line: str | None = Field(description="Why these are set apart, in a sentence.")
     calibrated: bool
     promise: str | None
     searched: int = Field(description="Rows that passed the filters.")

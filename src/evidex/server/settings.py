@@ -36,9 +36,15 @@ class Settings:
     """Of an uploaded image."""
     max_top: int = 200
     request_seconds: float = 30.0
-    """A request that takes longer is answered with 504 (408 while its body is still arriving)."""
+    """A request that takes longer is answered with 504, one whose body takes longer with 408, both overall. A client
+    that leaves its answer unread for so long is cut off."""
+    header_seconds: float = 10.0
+    """In which a connection without a request under way must send the whole head of one, or be closed."""
     max_requests: int = 256
-    """Requests under way at once."""
+    """Requests under way at once. One more takes the place of the body that has not moved for longest, if any is still
+    arriving, or is answered with 429; health checks and metrics are always answered."""
+    max_connections: int = 512
+    """Open at once. One more takes the place of the one that has waited longest without a request under way."""
     queue: int = 128
     """Queries that may wait for a scan."""
     largest_batch: int = 64
