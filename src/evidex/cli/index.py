@@ -164,6 +164,12 @@ def _tell(outcome: IndexReport, gallery: Path, sources: list[str]) -> None:
     parts += [f"{count} {name}" for name, count in counts.items() if count]
     rate = f", {outcome.encoded / outcome.seconds:.0f} pictures/s" if outcome.encoded else ""
     typer.echo(f"{outcome.found} files found: {', '.join(parts)}; {outcome.seconds:.1f} s{rate}")
+    if outcome.unplaced:
+        one = outcome.unplaced == 1
+        typer.echo(
+            f"{outcome.unplaced} {'raster has' if one else 'rasters have'} coordinates that lead to no place on earth, "
+            f"wholly or in part: {'it is' if one else 'they are'} indexed, but --bbox does not find what has no place"
+        )
     typer.echo(f"{outcome.rows} rows in {gallery}" + (f"; calibrated for {', '.join(sources)}" if sources else ""))
 
 

@@ -219,10 +219,16 @@ def _placement(source: Any) -> tuple[Any, Any]:
 
 
 def _crs_name(crs: Any) -> str | None:
+    from rasterio._err import CPLE_BaseError
+    from rasterio.errors import CRSError
+
     if crs is None:
         return None
-    code = crs.to_epsg()
-    return f"EPSG:{code}" if code is not None else str(crs.to_wkt())
+    try:
+        code = crs.to_epsg()
+        return f"EPSG:{code}" if code is not None else str(crs.to_wkt())
+    except (CPLE_BaseError, CRSError):
+        return "unknown"
 
 
 def _starts(side: int, tile: int, overlap: int) -> list[int]:
