@@ -17,6 +17,7 @@ import numpy as np
 
 from evidex.data.images import decode_image
 from evidex.data.records import Record, Skip, read_caption_file
+from evidex.documents import open_regular, read_regular
 from evidex.errors import DataError
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ class Dataset:
     def image_bytes(self, index: int) -> bytes:
         location = self.locations[index]
         if isinstance(location, Path):
-            return location.read_bytes()
-        with location.archive.open("rb") as stream:
+            return read_regular(location, DataError)
+        with open_regular(location.archive, DataError) as stream:
             stream.seek(location.offset)
             return stream.read(location.size)
 

@@ -6,11 +6,11 @@ Authors: {"images": [{"filename", "split", "sentences": [{"raw": "…"}, …]}]}
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from evidex.documents import read_json
 from evidex.errors import DataError
 
 
@@ -47,12 +47,7 @@ def read_caption_file(path: Path) -> CaptionFile:
     Empty captions are dropped and counted; a record left without captions is skipped. A missing field,
     a filename that leaves its folder or a name that occurs twice is an error.
     """
-    try:
-        document = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise DataError(f"'{path}' does not exist; a dataset needs its captions file") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"'{path}' is not readable as JSON: {error}") from None
+    document = read_json(path, DataError)
     images = document.get("images") if isinstance(document, dict) else None
     if not isinstance(images, list):
         raise DataError(f"'{path}' has no list 'images'; see docs/data.md for the two forms that are read")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from safetensors import SafetensorError
 from torch.nn import functional
 from transformers import CLIPConfig, CLIPModel
 
+from evidex.documents import parse_json
 from evidex.encoders.clip_architecture import ClipArchitecture
 from evidex.encoders.clip_tokenizer import ClipTokenizer
 from evidex.encoders.hub import model_folder, quiet_loading
@@ -155,7 +155,7 @@ def _check_tokenizer(architecture: ClipArchitecture, tokenizer: ClipTokenizer) -
 
 def _check_is_clip(folder: Path) -> None:
     try:
-        kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
+        kind = parse_json((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
     except (OSError, ValueError, AttributeError) as error:
         raise ModelError(f"'{folder}' has no readable config.json; give the folder of a Hugging Face CLIP") from error
     if kind != "clip":
@@ -168,7 +168,7 @@ def _normalisation(folder: Path) -> tuple[Sequence[float], Sequence[float]]:
     if not path.is_file():
         return CLIP_MEAN, CLIP_STD
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
         mean, std = content.get("image_mean", CLIP_MEAN), content.get("image_std", CLIP_STD)
         if len(mean) != 3 or len(std) != 3 or not all(float(value) > 0 for value in std):
             raise ValueError("image_mean and image_std are not three numbers each")

@@ -16,6 +16,7 @@ from safetensors import SafetensorError
 from torch import nn
 from torch.nn import functional
 
+from evidex.documents import parse_json
 from evidex.encoders.hub import model_folder, quiet_loading
 from evidex.encoders.preprocess import CLIP_MEAN, CLIP_STD, normalise, resize_and_crop
 from evidex.encoders.state_dicts import fingerprint, read_state_dict
@@ -247,9 +248,11 @@ def _image_processor(folder: Path) -> Any:
     import transformers
 
     try:
-        settings = json.loads((folder / "preprocessor_config.json").read_text(encoding="utf-8"))
+        settings = parse_json((folder / "preprocessor_config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelError(f"'{folder}' has no readable preprocessor_config.json; fetch it again") from error
+    if not isinstance(settings, dict):
+        raise ModelError(f"'{folder}' has a preprocessor_config.json without settings; fetch it again")
     kind = str(settings.get("image_processor_type") or settings.get("feature_extractor_type") or "")
     base = kind.removesuffix("Fast").removesuffix("Pil").replace("FeatureExtractor", "ImageProcessor")
     processor = getattr(transformers, f"{base}Pil", None) if base else None

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from evidex.data.images import decode_image, to_rgb
+from evidex.documents import parse_json
 from evidex.encoders.acquaintance import Acquaintance
 from evidex.encoders.protocol import DualEncoder
 from evidex.errors import ModelError
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _ACQUAINTANCE = "acquaintance/"  # before the names of tensors that are no weights
+_MOST_LAYERS, _LARGEST_SIZE = 1024, 1 << 24
+# What building a network from a description that describes none raises.
+_WRONG_DESCRIPTION = (
+    ValueError, LookupError, TypeError, AttributeError, RuntimeError, ArithmeticError, AssertionError,
+)  # fmt: skip
 SHIPPED = Path(__file__).parent.parent / "models" / "compact.safetensors"
 
 
@@ -196,7 +202,7 @@ def holds_model(path: Path) -> bool:
 
     try:
         with safe_open(path, framework="pt") as stream:
-            description = json.loads((stream.metadata() or {}).get("evidex", "{}"))
+            description = parse_json((stream.metadata() or {}).get("evidex", "{}"))
     except (SafetensorError, OSError, ValueError):
         return False
     return isinstance(description, dict) and "spec" in description
@@ -228,12 +234,13 @@ def _read(path: Path) -> Model:
             metadata = (stream.metadata() or {}).get("evidex")
             if metadata is None:
                 raise ModelError(f"'{path}' holds weights but no evidex model; train one with 'evidex train'")
-            description = _checked(json.loads(metadata), path)
+            description = _checked(parse_json(metadata), path)
             encoder = build_encoder(description["spec"])
             weights = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
             acquaintance = _take_acquaintance(weights, encoder.dim)
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"'{path}' is no readable model ({error}); fetch or train it again") from None
+    except (SafetensorError, OSError, MemoryError, *_WRONG_DESCRIPTION) as error:
+        cause = str(error).partition("\n")[0]
+        raise ModelError(f"'{path}' is no readable model ({cause}); fetch or train it again") from None
     state = encoder.state_dict()
     wrong = [name for name in sorted(set(state) | set(weights)) if _shape(state, name) != _shape(weights, name)]
     if wrong:
@@ -279,7 +286,24 @@ def _checked(description: Any, path: Path) -> dict[str, Any]:
         raise ModelError(f"'{path}' has temperature {temperature!r}, no positive number; the file is damaged")
     if not isinstance(description.get("spec"), dict) or not isinstance(description.get("fingerprint"), str):
         raise ModelError(f"'{path}' lacks its architecture or fingerprint; the file is damaged")
+    if not isinstance(description.get("card", {}), dict):
+        raise ModelError(f"'{path}' has a card that is none; the file is damaged")
+    _check_sizes(description["spec"], path)
     return description
+
+
+def _check_sizes(part: Any, path: Path, name: str = "spec") -> None:
+    """Refuse sizes that no model has, before a network of that size is built."""
+    if isinstance(part, dict):
+        for key, value in part.items():
+            _check_sizes(value, path, str(key))
+    elif isinstance(part, list):
+        for value in part:
+            _check_sizes(value, path, name)
+    elif isinstance(part, (int, float)):
+        most = _MOST_LAYERS if name.endswith("layers") else _LARGEST_SIZE
+        if not abs(part) <= most:
+            raise ModelError(f"'{path}' has {name} {part}, more than any model; the file is damaged")
 
 
 def _shape(weights: dict[str, torch.Tensor], name: str) -> tuple[int, ...] | None:

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from evidex.config import Config, to_table
+from evidex.checked import to_table
+from evidex.config import Config
 from evidex.data.datasets import Dataset, load_dataset
 from evidex.data.pixels import prepared_pixels
 from evidex.encoders.model import Model, load_model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ import numpy as np
 from PIL import Image
 
 from evidex.data.scenes.scene import KINDS, LARGEST, SMALLEST, Scene, render_scene
+from evidex.documents import parse_json
 from evidex.errors import DataError, InputError
 from evidex.files import sync_directory, write_json_atomic
 from evidex.progress import Progress, silent
@@ -121,7 +121,7 @@ def _check_target(directory: Path, *, force: bool) -> None:
 
 def _is_rendered(directory: Path) -> bool:
     try:
-        marker = json.loads((directory / MARKER).read_text(encoding="utf-8"))
+        marker = parse_json((directory / MARKER).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(marker, dict) and marker.get("dataset") == DATASET

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from evidex.config import Config, to_table
+from evidex.checked import to_table
+from evidex.config import Config
 from evidex.data.datasets import Dataset
 from evidex.evaluation.report.plan import VARIED, WHOLE, ModelPlan, Plan, training_config
 from evidex.files import sha256_of

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evidex.config import to_table
+from evidex.checked import to_table
 from evidex.errors import ConfigError, TrainingError
 from evidex.evaluation.report.jobs import Job, Start, Work, config_digest, dataset_digest, expand
 from evidex.evaluation.report.plan import ModelPlan, Plan, training_config

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.documents import parse_json
 from evidex.errors import InputError, NotFoundError, PartError
 from evidex.retrieval.filters import Filters, Target
 from evidex.retrieval.parts.wire import PartFound, unpack, vectors_from_text, vectors_text
@@ -51,7 +52,7 @@ class Part:
         """What ``/gallery`` says."""
         reply = self._asked("GET", "/gallery")
         try:
-            about = json.loads(reply.content)
+            about = parse_json(reply.content)
             str(about["model_fingerprint"]), int(about["version"]), int(about["rows"])
         except (ValueError, KeyError, TypeError):
             raise PartError(f"part {self.address} is no evidex server; check its address") from None
@@ -79,7 +80,7 @@ class Part:
         """Of one row; NotFoundError where the part has none of that id."""
         reply = self._asked("GET", f"/part/vectors/{quote(row_id, safe='')}")
         try:
-            vectors = vectors_from_text(json.loads(reply.content)["vectors"], dim)
+            vectors = vectors_from_text(parse_json(reply.content)["vectors"], dim)
         except (ValueError, KeyError, TypeError, InputError):
             raise PartError(f"part {self.address} answers what cannot be read; update both sides") from None
         return np.asarray(vectors[0])
@@ -139,6 +140,6 @@ def _read(answer: http.client.HTTPResponse, end: float) -> bytes:
 def _words(content: bytes) -> str:
     """The one line in which a server says what is wrong."""
     try:
-        return " ".join(str(json.loads(content)["error"]).split())[:300]
+        return " ".join(str(parse_json(content)["error"]).split())[:300]
     except (ValueError, KeyError, TypeError):
         return ""
