@@ -38,11 +38,12 @@ class _Name:
     may_be_empty: bool
 
 
-_TINY, _HUGE = 5e-324, 1e300
+_TINY, _HUGE = 1e-30, 1e30  # what single precision holds, and some way from its ends
+_LONGEST_TEXT = 4096
 MOST = 1 << 20  # of things that are counted or take memory: more is a slip of the hand
 
-Positive = Annotated[float, Range(_TINY, _HUGE, "a number above 0")]
-NotNegative = Annotated[float, Range(0.0, _HUGE, "0 or more")]
+Positive = Annotated[float, Range(_TINY, _HUGE, f"a number above 0, from {_TINY:g} to {_HUGE:g}")]
+NotNegative = Annotated[float, Range(0.0, _HUGE, f"0 or more, at most {_HUGE:g}")]
 Share = Annotated[float, Range(0.0, 1.0, "a number from 0 to 1")]
 PositiveShare = Annotated[float, Range(_TINY, 1.0, "a number above 0, at most 1")]
 Count = Annotated[int, Range(1, MOST, f"a number above 0, at most {MOST}")]
@@ -118,12 +119,16 @@ def _value(hint: Any, value: Any, name: str) -> Any:
     kind = origin or hint
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise ConfigError(f"{name} = {reprlib.repr(value)}; expected {kind.__name__}")
-    if isinstance(value, str) and ("\0" in value or len(value) > _LONGEST_TEXT):
+    if isinstance(value, str) and not _is_plain(value):
         raise ConfigError(f"{name} = {reprlib.repr(value)}; give plain text of at most {_LONGEST_TEXT} characters")
     return value
 
 
-_LONGEST_TEXT = 4096
+def _is_plain(text: str) -> bool:
+    try:
+        return "\0" not in text and len(text.encode()) <= _LONGEST_TEXT
+    except UnicodeEncodeError:
+        return False
 
 
 def _check(limit: Any, value: Any, name: str) -> None:

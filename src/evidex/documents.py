@@ -23,6 +23,23 @@ _KINDS = {
 }
 
 
+def is_file(path: str | Path) -> bool:
+    """Whether a file is there; False, and no error, for names that no file can have."""
+    return _kind(path) == stat.S_IFREG
+
+
+def is_folder(path: str | Path) -> bool:
+    """Whether a folder is there; False, and no error, for names that none can have."""
+    return _kind(path) == stat.S_IFDIR
+
+
+def _kind(path: str | Path) -> int | None:
+    try:
+        return stat.S_IFMT(os.stat(path).st_mode)  # noqa: PTH116 (as os.open below)
+    except (OSError, ValueError):
+        return None
+
+
 def open_regular(path: str | Path, error: type[EvidexError], label: str | None = None) -> BinaryIO:
     """Open ``path`` for reading if it is a file: a pipe or a device would be waited for without end."""
     label = label or str(path)

@@ -44,12 +44,15 @@ def command(
     from evidex.data.items import ReadOptions
     from evidex.data.rendering import TileOptions
     from evidex.errors import InputError
-    from evidex.files import write_json_atomic
+    from evidex.files import check_folder, check_target, write_json_atomic
     from evidex.retrieval.indexing import IndexOptions
 
     tiles = TileOptions(tile, overlap, whole_numbers(bands), _percentiles(stretch))
     options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune)
     check_places(paths)
+    check_folder(gallery)
+    if report is not None:
+        check_target(report)
     made = _new_folders(gallery)
     opened = _open_or_create(gallery, model)
     try:

@@ -14,12 +14,13 @@ from evidex.data.footprints import Footprint, Window
 from evidex.data.images import MAX_PIXELS, decode_image, open_picture
 from evidex.data.rendering import Rendering, TileOptions
 from evidex.data.tiles import Raster, open_raster, raster_driver
-from evidex.errors import ImageError
+from evidex.errors import ImageError, InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 _WHOLE_SCENE = 2048
+_MOST_PIXELS = 10**12
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,10 @@ class ReadOptions:
 
     tiles: TileOptions = field(default_factory=TileOptions)
     max_pixels: int = MAX_PIXELS
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_pixels <= _MOST_PIXELS:
+            raise InputError(f"max_pixels is {self.max_pixels}; give 1 to {_MOST_PIXELS}")
 
 
 @dataclass(frozen=True)

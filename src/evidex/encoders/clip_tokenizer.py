@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from evidex.documents import parse_json
+from evidex.documents import is_file, parse_json
 from evidex.errors import ModelError
 
 START = "<|startoftext|>"
@@ -60,13 +60,13 @@ class ClipTokenizer:
     @classmethod
     def from_files(cls, source: Path, context: int) -> ClipTokenizer:
         """Read the tokenizer of a model folder, or OpenAI's list of byte pairs (``bpe_simple_vocab_16e6.txt.gz``)."""
-        listing = source if source.is_file() else source / BPE_FILE
+        listing = source if is_file(source) else source / BPE_FILE
         try:
-            if (source / "tokenizer.json").is_file():
+            if is_file(source / "tokenizer.json"):
                 tokens, merges = _from_tokenizer_json(source / "tokenizer.json")
-            elif (source / "vocab.json").is_file() and (source / "merges.txt").is_file():
+            elif is_file(source / "vocab.json") and is_file(source / "merges.txt"):
                 tokens, merges = _from_vocabulary(source / "vocab.json", source / "merges.txt")
-            elif listing.is_file():
+            elif is_file(listing):
                 tokens, merges = _from_byte_pairs(listing)
             else:
                 raise ModelError(

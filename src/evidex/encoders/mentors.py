@@ -22,6 +22,7 @@ from evidex.encoders.preprocess import CLIP_MEAN, CLIP_STD, normalise, resize_an
 from evidex.encoders.state_dicts import fingerprint, read_state_dict
 from evidex.encoders.unicom import load_unicom
 from evidex.errors import ModelError
+from evidex.files import at_home
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -180,7 +181,7 @@ class TorchImageMentor:
     @classmethod
     def unicom(cls, state_dict: str | Path, *, batch_size: int = 32, device: str = "cpu") -> TorchImageMentor:
         """Build the mentor of a published Unicom ViT from its state dict; images are prepared as for CLIP."""
-        path = Path(state_dict).expanduser()
+        path = at_home(state_dict)
         network, shape = load_unicom(read_state_dict(path), source=f"'{path}'")
         mean, std = torch.tensor(CLIP_MEAN), torch.tensor(CLIP_STD)
 

@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn.functional import normalize
 
 from evidex.config import EncoderConfig
-from evidex.documents import read_json, read_text
+from evidex.documents import is_file, is_folder, read_json, read_text
 from evidex.encoders.image_towers import build_image_tower
 from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.text_towers import TextShape, TextTower
@@ -110,7 +110,7 @@ def from_pretrained_towers(config: EncoderConfig) -> TowerEncoder:
     """
     folder = Path(config.source)
     text_folder = folder / config.text_tower
-    if not text_folder.is_dir():
+    if not is_folder(text_folder):
         raise ModelError(f"'{text_folder}' has no text tower: no such folder; run scripts/fetch_weights.py")
     shape = _shape_of(text_folder / "config.json")
     vocabulary = read_text(text_folder / "vocab.txt", ModelError).splitlines()
@@ -159,7 +159,7 @@ def load_tower(tower: nn.Module, path: Path) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    if not path.is_file():
+    if not is_file(path):
         raise ModelError(f"'{path}' does not exist; run scripts/fetch_weights.py")
     try:
         source = load_file(path)

@@ -23,7 +23,7 @@ from evidex.encoders.whitening import whitened
 from evidex.errors import ConfigError, TrainingError
 from evidex.evaluation.features import match
 from evidex.evaluation.recall import Recall, recall
-from evidex.files import write_json_atomic
+from evidex.files import check_folder, write_json_atomic
 from evidex.losses.total import LossParts
 from evidex.progress import Progress, silent
 from evidex.training.acquaint import acquaint_saved
@@ -81,6 +81,9 @@ def train(
     progress: Progress = silent,
 ) -> TrainedRun:
     """Train as ``config`` says, from the run's checkpoint if there is one, and return the best model on val."""
+    if not config.data.path:
+        raise ConfigError("data.path is empty; name the folder of a dataset, e.g. --set data.path=DATASET")
+    check_folder(Path(config.output))
     world = World.start()
     _check_batch(config, world)
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -37,7 +37,7 @@ class NoisePlan(Checked):
     """The degraded split."""
 
     seed: Seed = 0
-    severity: NotNegative = 1.0
+    severity: Annotated[float, Range(0.0, 1e6, "0 or more, at most 1e6")] = 1.0
 
 
 @dataclass(frozen=True)

@@ -40,12 +40,13 @@ class Part:
     seconds: float = 30.0
 
     def __post_init__(self) -> None:
-        place = urlsplit(self.address)
         try:
+            place = urlsplit(self.address)
             usable = place.scheme in ("http", "https") and bool(place.hostname) and place.port != 0
+            usable &= not (place.path.strip("/") or place.query or place.username)
         except ValueError:
             usable = False
-        if not usable or place.path.strip("/") or place.query or place.username:
+        if not usable:
             raise InputError(f"part '{self.address}' is no address of a server; write http://HOST:PORT")
 
     def about(self) -> dict[str, Any]:
