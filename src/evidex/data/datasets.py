@@ -150,7 +150,7 @@ class _Locator:
 
 def _index_tars(root: Path) -> dict[str, TarMember]:
     members: dict[str, TarMember] = {}
-    for archive in sorted(root.glob("*.tar")):
+    for archive in sorted(filter(is_file, root.glob("*.tar"))):
         length = archive.stat().st_size
         try:
             with tarfile.open(archive, "r:") as tar:
