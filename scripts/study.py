@@ -118,7 +118,8 @@ def _meaning(job: Job) -> dict[str, Any]:
     """What a run's result depends on: its configuration but for places, or the members of a committee."""
     if job.members:
         return {"members": [path.parent.name for path in job.members], "views": job.views}
-    from evidex.config import load_config, to_table
+    from evidex.checked import to_table
+    from evidex.config import load_config
     from evidex.errors import ConfigError
 
     try:

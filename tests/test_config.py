@@ -1,10 +1,13 @@
 """Configuration files: types, unknown keys, overrides."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from evidex.config import Config, load_config, parse, to_table
+from evidex.checked import parse, to_table
+from evidex.config import Config, EncoderConfig, LossConfig, TrainConfig, load_config
 from evidex.errors import ConfigError
 
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.toml"))
@@ -52,12 +55,55 @@ def test_the_paper_is_configured_as_published() -> None:
         ("[encoder]\ntext_layers = -3", "text_layers = -3; give 0 or more"),
         ("[data]\ndegrade = 1.5", "from 0 to 1"),
         ("seed = ", "not readable as TOML"),
+        ("seed = " + "9" * 40, "give 0 or more, below"),
+        ("seed = " + "9" * 5000, "not readable as TOML"),
+        ("[loss]\nb2 = " + "9" * 400, "b2 = inf; give 0 or more"),
+        ("[loss]\nb2 = 1e400", "b2 = inf; give 0 or more"),
+        ("[encoder]\ndim = 2147483648", r"encoder\.dim = 2147483648; give 1 to 65536"),
+        ("output = ''", "output is empty; give a name"),
+        ('output = "a\\u0000b"', "output = .*; give plain text"),
+        ("[data]\ntrain_split = ' '", r"data\.train_split is empty"),
+        ("seed = " + "[" * 5000, "nested too deeply"),
+        ("data" + ".a" * 5000 + " = 1", "nested too deeply"),
+        ("[train]\nepochs = [[[[[[[[[[1]]]]]]]]]]", "expected int"),
     ],
 )
 def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
         load_config(_write(tmp_path, text))
     assert "\n" not in str(caught.value).strip()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: LossConfig(temperature=-1.0),
+        lambda: LossConfig(b1=0),
+        lambda: LossConfig(objective="magic"),  # type: ignore[arg-type]
+        lambda: LossConfig(kl="yes"),  # type: ignore[arg-type]
+        lambda: replace(Config(), seed=-1),
+        lambda: replace(TrainConfig(), epochs=2.5),  # type: ignore[arg-type]
+        lambda: EncoderConfig(dim=2**31),
+        lambda: Config(encoder=EncoderConfig(kind="clip"), train=TrainConfig(whiten=0.1)),
+    ],
+)
+def test_no_way_of_making_a_configuration_escapes_its_ranges(make: Callable[[], object]) -> None:
+    with pytest.raises(ConfigError):
+        make()
+
+
+def test_a_file_of_a_hundred_megabytes_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "large.toml"
+    with path.open("wb") as stream:
+        stream.truncate(100 << 20)
+    with pytest.raises(ConfigError, match="more than 1 MiB"):
+        load_config(path)
+
+
+@pytest.mark.parametrize("override", ["output.x=1", "seed.x=1", "data.path.x=1"])
+def test_an_override_of_no_section_is_one_line(tmp_path: Path, override: str) -> None:
+    with pytest.raises(ConfigError):
+        load_config(_write(tmp_path, "seed = 1\noutput = 'x'\ndata.path = 'y'"), [override])
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -6,11 +6,21 @@ A message is one line: the value, the cause, the remedy, e.g.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_LONGEST = 900
 
 
 class EvidexError(Exception):
-    """Base of all errors that evidex raises on purpose."""
+    """Base of all errors that evidex raises on purpose; whatever a message quotes, it is one line of bounded length."""
+
+    def __init__(self, message: str) -> None:
+        line = _CONTROL.sub(" ", message.encode("utf-8", "backslashreplace").decode())
+        if len(line) > _LONGEST:
+            line = f"{line[: _LONGEST * 2 // 3]} … {line[-_LONGEST // 3 :]}"
+        super().__init__(line)
 
 
 class InputError(EvidexError):
@@ -59,6 +69,10 @@ class PartError(EvidexError):
 
 class TrainingError(EvidexError):
     """Training cannot go on, for example because a loss is not finite."""
+
+
+class InputWarning(UserWarning):
+    """Something in the input that is hardly meant, told without stopping."""
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import reprlib
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from evidex.errors import InputError
+
 # Read once, while there is one thread: it can only be read by setting it.
 _UMASK = os.umask(0)
 os.umask(_UMASK)
+_LONGEST_NAME, _LONGEST_PATH = (
+    240,
+    3800,
+)  # bytes; file systems take 255 and 4096, temporary names beside them are longer
+
+
+def at_home(path: str | Path) -> Path:
+    """``path`` with a leading ``~`` resolved; as it is where there is no such user."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def cache_directory(directory: Path | None = None) -> Path:
@@ -20,7 +35,46 @@ def cache_directory(directory: Path | None = None) -> Path:
     if directory is not None:
         return directory
     named = os.environ.get("EVIDEX_CACHE")
-    return Path(named).expanduser() if named else Path.home() / ".cache" / "evidex"
+    return at_home(named) if named else Path.home() / ".cache" / "evidex"
+
+
+def check_target(path: Path) -> None:
+    """Refuse a file that could not be written, before the work whose outcome it is to hold.
+
+    Its folder must be there: a misspelt place is told, not made.
+    """
+    folder = path.parent
+    _check_name(path)
+    if not folder.is_dir():
+        raise InputError(f"'{path}' cannot be written: '{folder}' is no folder; make it, or name another place")
+    if path.exists() and not path.is_file():
+        raise InputError(f"'{path}' is there and is no file; name another place")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"'{path}' cannot be written: '{folder}' lets nobody write; name another place")
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a folder that could not be made or written into, before the work."""
+    _check_name(path)
+    there = next(place for place in (path, *path.absolute().parents) if os.path.lexists(place))
+    if not there.is_dir():
+        raise InputError(f"'{path}' cannot be made: '{there}' is there and is no folder; name another place")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"'{path}' cannot be written: '{there}' lets nobody write; name another place")
+
+
+def _check_name(path: Path) -> None:
+    if not path.name and path != Path() and path != Path("/"):
+        raise InputError(f"'{path}' names nothing; give a path")
+    for part in path.parts:
+        try:
+            usable = "\0" not in part and len(os.fsencode(part)) <= _LONGEST_NAME
+        except UnicodeEncodeError:
+            usable = False
+        if not usable:
+            raise InputError(f"{reprlib.repr(part)} is no name that a file can have; name another place")
+    if len(os.fsencode(path)) > _LONGEST_PATH:
+        raise InputError(f"the path {reprlib.repr(str(path))} is too long for a file; name another place")
 
 
 def write_atomic(path: Path, content: bytes | str) -> None:

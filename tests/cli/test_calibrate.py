@@ -113,7 +113,7 @@ def test_a_place_that_cannot_be_written_is_one_line(
     err = capsys.readouterr().err
     assert ended.value.code == 2
     assert err.count("\n") == 1, err
-    assert "cannot be used (" in err
+    assert "cannot be written: " in err
 
 
 def test_answers_that_are_not_in_the_gallery_are_counted(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,7 @@ def test_nothing_searched_says_why(gallery: Gallery, evidex: Runner, tmp_path: P
     ("words", "complaint"),
     [
         (["a", "--json", "--geojson"], "--json and --geojson are both given; choose one"),
-        (["--image", "FOLDER"], "is a folder; give one picture"),
+        (["--image", "FOLDER"], "is a folder; give a file"),
         (["a lake", "--image", "x.png"], "both a text ('a lake') and an image ('x.png') are given"),
         ([], "there is no query"),
         (["  "], "the query is empty"),

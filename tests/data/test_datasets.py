@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import tarfile
 from pathlib import Path
 
@@ -121,3 +122,12 @@ def test_all_of_rsicd_val_loads() -> None:
     assert len(dataset.captions) + sum("empty" in skip.reason for skip in dataset.skipped) == 5470
     sizes = {dataset.open_image(index).size for index in range(len(dataset))}
     assert sizes == {(224, 224)}
+
+
+def test_pipes_among_the_files_of_a_dataset_are_not_waited_for(tmp_path: Path) -> None:
+    entry = {"filename": "a.jpg", "split": "train", "captions": ["a river"]}
+    (tmp_path / "captions.json").write_text(json.dumps({"images": [entry]}))
+    os.mkfifo(tmp_path / "a.jpg")
+    os.mkfifo(tmp_path / "images.tar")
+    with pytest.raises(DataError, match="neither in a folder nor in a tar"):
+        load_dataset(tmp_path, "train")

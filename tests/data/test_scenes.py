@@ -304,7 +304,7 @@ def test_a_folder_of_something_else_is_never_touched(tmp_path: Path) -> None:
         with pytest.raises(DataError, match="not empty"):
             render_archive(target, count=1, size=32, force=force)
     assert (target / "thesis.txt").read_text() == "years of work"
-    with pytest.raises(DataError, match="is a file"):
+    with pytest.raises(InputError, match="is no folder"):
         render_archive(target / "thesis.txt", count=1, size=32)
 
 

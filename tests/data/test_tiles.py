@@ -199,7 +199,7 @@ def test_a_scene_whose_name_is_no_utf8_is_read_like_any_other(tmp_path: Path) ->
     assert expected.picture is not None
     assert got.picture.tobytes() == expected.picture.tobytes()
     assert got.footprint == expected.footprint
-    with pytest.raises(ImageError, match=r"lat\\xefout.tif' cannot be opened"):
+    with pytest.raises(ImageError, match=r"lat\\xefout.tif' does not exist"):
         list(read_items(odd.replace("in.tif", "out.tif"), ReadOptions()))
 
 

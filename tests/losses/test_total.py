@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from evidex.config import LossConfig, parse, to_table
+from evidex.checked import parse, to_table
+from evidex.config import LossConfig
 from evidex.errors import TrainingError
 from evidex.losses import Features, edl_loss, edl_parts, info_nce_loss, relation_loss, total_loss, ucl_loss
 from evidex.losses.total import ucl_ramp

@@ -14,7 +14,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from evidex.config import Config, LossConfig, to_table
+from evidex.checked import to_table
+from evidex.config import Config, LossConfig
 from evidex.data.datasets import load_dataset
 from evidex.encoders.towers import TowerEncoder
 from evidex.errors import DataError, ModelError, TrainingError

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+import warnings
+from typing import Annotated, TextIO
 
 import typer
 
 from evidex.cli import benchmark, calibrate, degrade, evaluate, index, sample, search, serve, train
-from evidex.errors import EvidexError, GalleryError, InputError, outcome
+from evidex.errors import EvidexError, GalleryError, InputError, InputWarning, outcome
 
 app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
-    no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -42,10 +42,15 @@ def about(
 
 def main() -> None:
     """Run the command line; an error of ours is one line on the error stream and its exit code."""
+    warnings.showwarning = _note
     try:
-        app(prog_name="evidex")
+        sys.exit(app(sys.argv[1:] or ["--help"], prog_name="evidex", standalone_mode=False) or 0)
     except EvidexError as error:
         _fail(error)
+    except typer.Abort:
+        sys.exit(1)
+    except typer.TyperException as error:
+        _refuse(error)
     except OSError as error:
         if "LanceError" not in str(error):
             if error.filename is None or error.strerror is None:
@@ -58,6 +63,32 @@ def main() -> None:
             )
         cause = str(error).partition("\n")[0][:200]
         _fail(GalleryError(f"the gallery's rows cannot be read ({cause}); restore them, or index into a new folder"))
+
+
+_show_warning = warnings.showwarning
+
+
+def _note(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Ours is one line on the error stream; those of libraries are shown as ever."""
+    if issubclass(category, InputWarning):
+        sys.stderr.write(f"evidex: note: {message}\n")
+    else:
+        _show_warning(message, category, filename, lineno, file, line)
+
+
+def _refuse(error: typer.TyperException) -> None:
+    """What typer says of a wrong option, in one line like everything else."""
+    said = error.format_message().rstrip(".")
+    context = getattr(error, "ctx", None)
+    verb = "evidex" if context is None else context.command_path
+    _fail(InputError(f"{said[:1].lower()}{said[1:]}; see '{verb} --help'"))
 
 
 def _fail(error: EvidexError) -> None:

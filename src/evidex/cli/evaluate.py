@@ -32,8 +32,12 @@ def command(
     from evidex.encoders.model import load_model
     from evidex.evaluation.protocol import evaluate
     from evidex.evaluation.table import print_evaluation
-    from evidex.files import write_json_atomic
+    from evidex.files import check_folder, check_target, write_json_atomic
 
+    if json_path is not None:
+        check_target(json_path)
+    if figures is not None:
+        check_folder(figures)
     data = load_dataset(dataset, split)
     encoder = load_model(model, device=device)
     with progress_bar("Evaluating") as progress:

@@ -44,12 +44,15 @@ def command(
     from evidex.data.items import ReadOptions
     from evidex.data.rendering import TileOptions
     from evidex.errors import InputError
-    from evidex.files import write_json_atomic
+    from evidex.files import check_folder, check_target, write_json_atomic
     from evidex.retrieval.indexing import IndexOptions
 
     tiles = TileOptions(tile, overlap, whole_numbers(bands), _percentiles(stretch))
     options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune)
     check_places(paths)
+    check_folder(gallery)
+    if report is not None:
+        check_target(report)
     made = _new_folders(gallery)
     opened = _open_or_create(gallery, model)
     try:
@@ -164,6 +167,12 @@ def _tell(outcome: IndexReport, gallery: Path, sources: list[str]) -> None:
     parts += [f"{count} {name}" for name, count in counts.items() if count]
     rate = f", {outcome.encoded / outcome.seconds:.0f} pictures/s" if outcome.encoded else ""
     typer.echo(f"{outcome.found} files found: {', '.join(parts)}; {outcome.seconds:.1f} s{rate}")
+    if outcome.unplaced:
+        one = outcome.unplaced == 1
+        typer.echo(
+            f"{outcome.unplaced} {'raster has' if one else 'rasters have'} coordinates that lead to no place on earth, "
+            f"wholly or in part: {'it is' if one else 'they are'} indexed, but --bbox does not find what has no place"
+        )
     typer.echo(f"{outcome.rows} rows in {gallery}" + (f"; calibrated for {', '.join(sources)}" if sources else ""))
 
 

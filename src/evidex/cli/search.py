@@ -47,7 +47,7 @@ def command(
     from evidex.data.discover import printable
     from evidex.encoders.model import load_model
     from evidex.errors import InputError
-    from evidex.retrieval.contact_sheet import write_contact_sheet
+    from evidex.retrieval.contact_sheet import check_sheet, write_contact_sheet
     from evidex.retrieval.emptiness import with_reasons
     from evidex.retrieval.filters import Filters
     from evidex.retrieval.gallery import Gallery
@@ -57,6 +57,8 @@ def command(
     if among not in (None, "images", "texts"):
         raise InputError(f"among '{among}' is unknown; use images or texts")
     _check(text, image, as_json and as_geojson)
+    if sheet is not None:
+        check_sheet(sheet)
     filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob)
     opened = Gallery.open(gallery, load_model(model) if model is not None else None)
     preparing = set_up(opened, "text" if image is None else "image")
@@ -92,7 +94,9 @@ def _rendered(image: Path, bands: str) -> Image:
 
 def _check(text: str | None, image: Path | None, both_formats: bool) -> None:
     """Refuse what cannot be meant, before anything is loaded."""
-    from evidex.errors import InputError
+    from evidex.data.discover import printable
+    from evidex.documents import open_regular
+    from evidex.errors import ImageError, InputError
 
     if text is not None and image is not None:
         raise InputError(f"both a text ('{text[:60]}') and an image ('{image}') are given; search for one of them")
@@ -100,8 +104,9 @@ def _check(text: str | None, image: Path | None, both_formats: bool) -> None:
         raise InputError("there is no query; say in words what to look for, or give an example with --image")
     if text is not None and not text.strip():
         raise InputError("the query is empty; say in words what to look for")
-    if image is not None and image.is_dir():
-        raise InputError(f"'{image}' is a folder; give one picture to --image, or put the folder in with evidex index")
+    if image is not None:
+        with open_regular(image, ImageError, printable(str(image))):
+            pass  # a pipe, a folder or nothing at all is told before a model is loaded
     if both_formats:
         raise InputError("--json and --geojson are both given; choose one")
 

@@ -7,7 +7,10 @@ inside it or in ``*.tar`` files. A captions file may also be given itself.
 
 from __future__ import annotations
 
+import reprlib
 import tarfile
+import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -17,10 +20,13 @@ import numpy as np
 
 from evidex.data.images import decode_image
 from evidex.data.records import Record, Skip, read_caption_file
-from evidex.errors import DataError
+from evidex.documents import is_file, is_folder, open_regular, read_regular
+from evidex.errors import DataError, InputWarning
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+_USUAL_SPLITS = ("train", "val", "test", "valid", "validation", "dev", "eval", "restval", "trainval", "all")
 
 
 @dataclass(frozen=True)
@@ -55,8 +61,8 @@ class Dataset:
     def image_bytes(self, index: int) -> bytes:
         location = self.locations[index]
         if isinstance(location, Path):
-            return location.read_bytes()
-        with location.archive.open("rb") as stream:
+            return read_regular(location, DataError)
+        with open_regular(location.archive, DataError) as stream:
             stream.seek(location.offset)
             return stream.read(location.size)
 
@@ -80,15 +86,14 @@ def load_dataset(path: Path, split: str) -> Dataset:
     Every image of the split must be there; images are decoded only when asked for.
     """
     path = Path(path)
-    if not path.exists():
-        raise DataError(f"'{path}' does not exist; give a dataset folder or its captions file")
-    captions_path = _captions_path(path) if path.is_dir() else path
+    captions_path = _captions_path(path) if is_folder(path) else path
     root = captions_path.parent
     content = read_caption_file(captions_path)
     records = tuple(record for record in content.records if record.split == split)
     if not records:
         splits = sorted({record.split for record in content.records})
         raise DataError(f"'{captions_path}' has no split '{split}'; it has {', '.join(splits) or 'no images at all'}")
+    _tell_of_others(captions_path, content.records, split)
     locate = _Locator(root)
     locations = tuple(locate(record.filename) for record in records)
     names = {record.filename for record in records}
@@ -96,9 +101,23 @@ def load_dataset(path: Path, split: str) -> Dataset:
     return Dataset(content.dataset, split, records, locations, skipped)
 
 
+def _tell_of_others(path: Path, records: Sequence[Record], split: str) -> None:
+    """Say which images lie in a split that nobody asks for, such as ``trian``; who names them anew knows the names."""
+    if split not in _USUAL_SPLITS:
+        return
+    for name, count in Counter(record.split for record in records if record.split not in _USUAL_SPLITS).items():
+        images = "1 image is" if count == 1 else f"{count} images are"
+        warnings.warn(
+            f"'{path}': {images} in the split {reprlib.repr(name)}, which is not used; correct the name if it is "
+            f"misspelt (usual are {', '.join(_USUAL_SPLITS[:3])})",
+            InputWarning,
+            stacklevel=3,
+        )
+
+
 def _captions_path(folder: Path) -> Path:
     plain = folder / "captions.json"
-    if plain.is_file():
+    if is_file(plain):
         return plain
     found = sorted(folder.glob("*.json"))
     if len(found) == 1:
@@ -113,13 +132,13 @@ class _Locator:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._folders = [root, *sorted(entry for entry in root.iterdir() if entry.is_dir())]
+        self._folders = [root, *sorted(entry for entry in root.iterdir() if is_folder(entry))]
         self._members: dict[str, TarMember] | None = None
 
     def __call__(self, filename: str) -> Path | TarMember:
         for folder in self._folders:
             candidate = folder / filename
-            if candidate.is_file():
+            if is_file(candidate):
                 return candidate
         if self._members is None:
             self._members = _index_tars(self._root)
@@ -131,7 +150,7 @@ class _Locator:
 
 def _index_tars(root: Path) -> dict[str, TarMember]:
     members: dict[str, TarMember] = {}
-    for archive in sorted(root.glob("*.tar")):
+    for archive in sorted(filter(is_file, root.glob("*.tar"))):
         length = archive.stat().st_size
         try:
             with tarfile.open(archive, "r:") as tar:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evidex.data.records import Skip
+from evidex.documents import is_folder
 from evidex.errors import InputError
+from evidex.files import at_home
 
 RASTER_SUFFIXES = frozenset({".tif", ".tiff", ".jp2", ".j2k"})
 IMAGE_SUFFIXES = RASTER_SUFFIXES | {".jpg", ".jpeg", ".jpe", ".png", ".webp"}
@@ -53,7 +55,7 @@ def discover(places: Iterable[str | Path]) -> Findings:
         for root in _expanded(os.fspath(place)):
             path = os.path.normpath(Path(root).absolute())
             roots.append(path)
-            for found in walker.walk(path) if Path(path).is_dir() else _one(path, skipped):
+            for found in walker.walk(path) if is_folder(path) else _one(path, skipped):
                 files.setdefault(found.path, found)
     return Findings(tuple(files.values()), tuple(skipped), tuple(roots))
 
@@ -68,7 +70,7 @@ def _expanded(place: str) -> list[str]:
     if os.path.lexists(place):
         return [place]
     if glob.has_magic(place):
-        matches = sorted(glob.glob(str(Path(place).expanduser()), recursive=True))  # noqa: PTH207 (absolute patterns too)
+        matches = sorted(glob.glob(str(at_home(place)), recursive=True))  # noqa: PTH207 (absolute patterns too)
         if matches:
             return matches
         raise InputError(f"nothing matches '{printable(place)}'; check the pattern")

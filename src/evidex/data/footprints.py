@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,9 @@ _WGS84 = "EPSG:4326"
 _EDGE_PARTS = (1, 2, 4, 8, 16, 32)
 # A straight edge of the raster is a curve on the map; it is cut until it bends by less than this part of a pixel.
 _LARGEST_BEND = 0.1
+_HAIR = 1e-6
+_LARGEST_RETURN = 0.5
+"""Pixels by which a point may miss itself on its way to degrees and back."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Footprint:
         east = max(point[0] for point in self.ring)
         south = min(point[1] for point in self.ring)
         north = max(point[1] for point in self.ring)
+        if east - west >= 360.0 and (north == 90.0) != (south == -90.0):
+            return 0.0, 90.0 if north == 90.0 else -90.0  # a cap
         return _wrapped((west + east) / 2), (south + north) / 2
 
     def geojson(self) -> dict[str, Any]:
@@ -81,74 +86,168 @@ class Footprint:
 def footprint_of(crs: Any, transform: Any, window: Window) -> Footprint | None:
     """The footprint of ``window`` in a raster with this rasterio CRS and affine transform.
 
-    None where the raster's place on earth cannot be told: no CRS, a CRS that is tied to nothing, or corners outside
-    the range of its projection.
+    None where the raster's place on earth cannot be told: no CRS, a CRS that is tied to nothing or to another body, or
+    corners outside the range of its projection, as those of a full disk are.
     """
     if crs is None or transform is None or transform.is_identity or transform.determinant == 0:
         return None
-    ring = _pixel_ring(window, 1)
+    edge = None
     for parts in _EDGE_PARTS:
-        ring = _pixel_ring(window, parts)
-        bend = _bend(crs, transform, ring)
-        if bend is None:
-            return None
-        if bend <= _LARGEST_BEND:
+        edge = _edge(crs, transform, window, parts)
+        if edge is None or edge.bend <= _LARGEST_BEND:
             break
-    located = _to_degrees(crs, transform, ring)
-    return None if located is None else Footprint(_oriented(_unrolled(located)))
+    return None if edge is None else _enclosed(edge, lambda: _poles_in(crs, transform, window))
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """The edge of a window in degrees.
+
+    ``inner`` runs beside ``ring`` a hair inside the window, so that none of its points lies on a pole or on the end of
+    the map, where longitudes mean nothing or jump.
+    """
+
+    ring: list[Point]
+    inner: list[Point]
+    bend: float
+    """The largest distance, in pixels, between the middle of a chord on the map and the middle of its edge."""
+
+
+def _edge(crs: Any, transform: Any, window: Window, parts: int) -> _Edge | None:
+    pixels = _pixel_ring(window, parts)
+    middles = [((ax + bx) / 2, (ay + by) / 2) for (ax, ay), (bx, by) in _sides(pixels)]
+    cx, cy = window.x + window.width / 2, window.y + window.height / 2
+    inner = [(x + (cx - x) * _HAIR, y + (cy - y) * _HAIR) for x, y in pixels]
+    beside = [(x + (0.5 if x <= cx else -0.5), y + (0.5 if y <= cy else -0.5)) for x, y in middles]
+    places = _places(crs, transform, [*pixels, *inner, *middles, *beside])
+    points = None if places is None else _warped(crs, _WGS84, places)
+    if places is None or points is None or not all(abs(y) <= 90.0 + 1e-9 for _, y in points):
+        return None
+    count = len(pixels)
+    if not _comes_back(crs, transform, points[count : 2 * count], inner):
+        return None
+    ring = points[:count]
+    return _Edge(ring, points[count : 2 * count], _bend(ring, points[2 * count : 3 * count], points[3 * count :]))
 
 
 def _pixel_ring(window: Window, parts: int) -> list[Point]:
     """Points along the outer edge of ``window``, each side cut into ``parts``."""
     x0, y0, x1, y1 = window.x, window.y, window.x + window.width, window.y + window.height
-    corners = [(x0, y0), (x0, y1), (x1, y1), (x1, y0)]
     ring: list[Point] = []
-    for (ax, ay), (bx, by) in zip(corners, corners[1:] + corners[:1], strict=True):
+    for (ax, ay), (bx, by) in _sides([(x0, y0), (x0, y1), (x1, y1), (x1, y0)]):
         ring += [(ax + (bx - ax) * k / parts, ay + (by - ay) * k / parts) for k in range(parts)]
     return ring
 
 
-def _bend(crs: Any, transform: Any, ring: list[Point]) -> float | None:
-    """The largest distance, in pixels, between the middle of a chord on the map and the middle of its edge."""
-    following = ring[1:] + ring[:1]
-    middles = [((ax + bx) / 2, (ay + by) / 2) for (ax, ay), (bx, by) in zip(ring, following, strict=True)]
-    points = _to_degrees(crs, transform, ring)
-    true_middles = _to_degrees(crs, transform, middles)
-    beside = _to_degrees(crs, transform, [(x + 1, y + 1) for x, y in middles])
-    if points is None or true_middles is None or beside is None:
-        return None
+def _bend(ring: list[Point], middles: list[Point], beside: list[Point]) -> float:
     worst = 0.0
-    for a, b, middle, pixel in zip(points, points[1:] + points[:1], true_middles, beside, strict=True):
+    for (a, b), middle, pixel in zip(_sides(ring), middles, beside, strict=True):
         scale = math.cos(math.radians(middle[1]))
         chord = a[0] + _wrapped(b[0] - a[0]) / 2, (a[1] + b[1]) / 2
+        if abs(_wrapped(chord[0] - middle[0])) >= 90.0:
+            return math.inf  # so long that the short way round the earth is the wrong one
         off = math.hypot(_wrapped(chord[0] - middle[0]) * scale, chord[1] - middle[1])
-        size = math.hypot(_wrapped(pixel[0] - middle[0]) * scale, pixel[1] - middle[1]) / math.sqrt(2)
+        size = math.hypot(_wrapped(pixel[0] - middle[0]) * scale, pixel[1] - middle[1]) * math.sqrt(2)
         worst = max(worst, off / max(size, 1e-12))
     return worst
 
 
-def _to_degrees(crs: Any, transform: Any, pixels: list[Point]) -> list[Point] | None:
-    from rasterio.errors import CRSError, RasterioError
+def _places(crs: Any, transform: Any, pixels: list[Point]) -> list[Point] | None:
+    """``pixels`` in the coordinates of ``crs``; in degrees, a grid may stand out over a pole by less than a pixel."""
+    places = _applied(transform, pixels)
+    if not crs.is_geographic:
+        return places
+    most = 90.0 + abs(transform.e)
+    if not all(abs(x) <= 540.0 and abs(y) <= most for x, y in places):
+        return None
+    return [(x, max(-90.0, min(90.0, y))) for x, y in places]
+
+
+def _applied(transform: Any, points: list[Point]) -> list[Point]:
+    return [transform @ point if hasattr(transform, "__matmul__") else transform * point for point in points]
+
+
+def _warped(source: Any, target: Any, points: list[Point]) -> list[Point] | None:
+    """``points`` in another CRS; None where one of them has no place there."""
+    from rasterio._err import CPLE_BaseError
+    from rasterio.errors import RasterioError
     from rasterio.warp import transform as warp
 
-    places = [transform @ pixel if hasattr(transform, "__matmul__") else transform * pixel for pixel in pixels]
     try:
-        longitudes, latitudes = warp(crs, _WGS84, [place[0] for place in places], [place[1] for place in places])
-    except (CRSError, RasterioError, RuntimeError, ValueError):
+        xs, ys = warp(source, target, [point[0] for point in points], [point[1] for point in points])
+    except (CPLE_BaseError, RasterioError, RuntimeError, ValueError):
         return None
-    points = list(zip(longitudes, latitudes, strict=True))
-    if not all(math.isfinite(x) and math.isfinite(y) and abs(y) <= 90.0 for x, y in points):
-        return None
-    return points
+    warped = list(zip(xs, ys, strict=True))
+    return warped if all(math.isfinite(x) and math.isfinite(y) for x, y in warped) else None
 
 
-def _unrolled(ring: list[Point]) -> list[Point]:
-    """The ring without jumps of 360 degrees, its western end in [-180, 180)."""
-    longitudes = [ring[0][0]]
-    for x, _ in ring[1:]:
+def _comes_back(crs: Any, transform: Any, points: list[Point], pixels: list[Point]) -> bool:
+    """Whether ``points`` lead back to ``pixels``: far outside its range a projection gives places of something else."""
+    if crs.is_geographic:
+        return True
+    back = _warped(_WGS84, crs, points)
+    if back is None:
+        return False
+    return all(math.dist(a, b) < _LARGEST_RETURN for a, b in zip(_applied(~transform, back), pixels, strict=True))
+
+
+def _poles_in(crs: Any, transform: Any, window: Window) -> list[float]:
+    """The latitudes of the poles that lie in ``window`` or on its edge."""
+    found = []
+    for pole in (90.0, -90.0):
+        places = _warped(_WGS84, crs, [(0.0, pole)])
+        if places is not None and _warped(crs, _WGS84, places) is not None:
+            ((x, y),) = _applied(~transform, places)
+            inside_x = -_HAIR <= x - window.x <= window.width + _HAIR
+            if inside_x and -_HAIR <= y - window.y <= window.height + _HAIR:
+                found.append(pole)
+    return found
+
+
+def _enclosed(edge: _Edge, poles: Callable[[], list[float]]) -> Footprint | None:
+    """The ring without jumps of 360 degrees, its western end in [-180, 180); around a pole it is closed over it."""
+    longitudes = [edge.inner[0][0]]
+    for x, _ in [*edge.inner[1:], edge.inner[0]]:
         longitudes.append(longitudes[-1] + _wrapped(x - longitudes[-1]))
-    shift = _wrapped(min(longitudes)) - min(longitudes)
-    return [(x + shift, y) for x, (_, y) in zip(longitudes, ring, strict=True)]
+    ring = []
+    for near, (x, y) in zip(longitudes, [*edge.ring, edge.ring[0]], strict=True):
+        on_pole = abs(y) > 90.0 - 1e-9
+        ring.append((near, math.copysign(90.0, y)) if on_pole else (near + _wrapped(x - near), y))
+    turn = longitudes[-1] - longitudes[0]
+    if abs(turn) > 180.0:
+        held = poles()
+        if len(held) == 1:
+            ring += [(ring[-1][0], held[0]), (ring[0][0], held[0])]
+        elif held:
+            ring = [(-180.0, -90.0), (180.0, -90.0), (180.0, 90.0), (-180.0, 90.0)]
+        else:
+            return None
+    else:
+        ring = _over_the_pole(ring[:-1], poles)
+    west = min(x for x, _ in ring)
+    shift = _wrapped(west) - west
+    return Footprint(_oriented([(min(x, west + 360.0) + shift, y) for x, y in ring]))
+
+
+def _over_the_pole(ring: list[Point], poles: Callable[[], list[float]]) -> list[Point]:
+    """``ring`` with a pole that lies on its edge: there all longitudes meet, so the ring runs along the pole."""
+    kept: list[Point] = []
+    for before, point, after in zip(ring[-1:] + ring[:-1], ring, ring[1:] + ring[:1], strict=True):
+        if abs(point[1]) == 90.0 and abs(before[1]) < 90.0 and abs(after[1]) < 90.0:
+            kept += [(before[0], point[1]), (after[0], point[1])]
+        else:
+            kept.append(point)
+    widths = [abs(b[0] - a[0]) for a, b in _sides(kept)]
+    widest = widths.index(max(widths))
+    a, b = kept[widest], kept[(widest + 1) % len(kept)]
+    if widths[widest] > 90.0 and abs(a[1]) < 90.0:
+        over = [point for pole in poles() for point in ((a[0], pole), (b[0], pole))]
+        kept[widest + 1 : widest + 1] = over
+    return kept
+
+
+def _sides(ring: Sequence[Point]) -> list[tuple[Point, Point]]:
+    return list(zip(ring, [*ring[1:], ring[0]], strict=True))
 
 
 def _oriented(ring: list[Point]) -> tuple[Point, ...]:

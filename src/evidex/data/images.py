@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evidex.documents import open_regular
 from evidex.errors import ImageError, ImageTooLargeError
 
 if TYPE_CHECKING:
@@ -16,32 +19,26 @@ if TYPE_CHECKING:
 
 # A decoded image of this size takes 0.4 GB; larger scenes are read by windows, never whole.
 MAX_PIXELS = 100_000_000
+# Pillow knows fifty more, among them PostScript, for which it runs Ghostscript: a file's name says nothing.
+_FORMATS = ("JPEG", "PNG", "TIFF", "WEBP", "JPEG2000", "GIF", "BMP")
 
 
-def decode_image(source: bytes | str | Path, *, max_pixels: int = MAX_PIXELS, name: str | None = None) -> Image:
-    """Return ``source`` as an RGB image with its EXIF orientation applied.
+@contextmanager
+def open_picture(source: bytes | str | Path, name: str | None = None) -> Iterator[Image]:
+    """Open ``source`` with Pillow, its header read and no pixel decoded: the one place where evidex does.
 
-    The size is checked from the header, before any pixel is decoded. ``name`` is what errors call it.
+    Whatever Pillow makes of damage, also inside the ``with`` block, becomes an ImageError.
     """
     from PIL import Image as PillowImage
     from PIL import UnidentifiedImageError
 
     label = name or ("image" if isinstance(source, bytes) else str(source))
+    stream = io.BytesIO(source) if isinstance(source, bytes) else open_regular(source, ImageError, label)
     try:
-        with warnings.catch_warnings():
+        with stream, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with PillowImage.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
-                width, height = image.size
-                if width * height > max_pixels:
-                    raise ImageTooLargeError(
-                        f"'{label}' has {width}×{height} pixels, over {max_pixels}; raise the limit or tile the scene"
-                    )
-                image.load()
-                return to_rgb(_upright(image))
-    except ImageError:
-        raise
-    except FileNotFoundError:
-        raise ImageError(f"'{label}' does not exist; check the path") from None
+            with PillowImage.open(stream, formats=_FORMATS) as image:
+                yield image
     except UnidentifiedImageError:
         raise ImageError(f"'{label}' is no image that can be read; give JPEG, PNG, TIFF, WebP or JPEG 2000") from None
     except PillowImage.DecompressionBombError:
@@ -49,6 +46,22 @@ def decode_image(source: bytes | str | Path, *, max_pixels: int = MAX_PIXELS, na
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, TypeError, MemoryError, OverflowError) as error:
         # Pillow's format plugins raise all of these on damaged files.
         raise ImageError(f"'{label}' cannot be decoded ({error}); replace or remove the file") from None
+
+
+def decode_image(source: bytes | str | Path, *, max_pixels: int = MAX_PIXELS, name: str | None = None) -> Image:
+    """Return ``source`` as an RGB image with its EXIF orientation applied.
+
+    The size is checked from the header, before any pixel is decoded. ``name`` is what errors call it.
+    """
+    with open_picture(source, name) as image:
+        width, height = image.size
+        if width * height > max_pixels:
+            label = name or ("image" if isinstance(source, bytes) else str(source))
+            raise ImageTooLargeError(
+                f"'{label}' has {width}×{height} pixels, over {max_pixels}; raise the limit or tile the scene"
+            )
+        image.load()
+        return to_rgb(_upright(image))
 
 
 def _upright(image: Image) -> Image:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -12,15 +11,16 @@ from typing import TYPE_CHECKING
 from evidex.data.acquired import taken_at
 from evidex.data.discover import printable
 from evidex.data.footprints import Footprint, Window
-from evidex.data.images import MAX_PIXELS, decode_image
+from evidex.data.images import MAX_PIXELS, decode_image, open_picture
 from evidex.data.rendering import Rendering, TileOptions
 from evidex.data.tiles import Raster, open_raster, raster_driver
-from evidex.errors import ImageError
+from evidex.errors import ImageError, InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 _WHOLE_SCENE = 2048
+_MOST_PIXELS = 10**12
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ class ReadOptions:
 
     tiles: TileOptions = field(default_factory=TileOptions)
     max_pixels: int = MAX_PIXELS
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_pixels <= _MOST_PIXELS:
+            raise InputError(f"max_pixels is {self.max_pixels}; give 1 to {_MOST_PIXELS}")
 
 
 @dataclass(frozen=True)
@@ -105,14 +109,9 @@ def read_whole(path: str, options: ReadOptions | None = None) -> Image:
 
 
 def _plain(path: str, options: ReadOptions, raster: Raster | None) -> Item:
-    from PIL import Image as PillowImage
-
     picture = decode_image(path, max_pixels=options.max_pixels, name=printable(path))
-    acquired = None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with PillowImage.open(path) as opened:
-            acquired = taken_at(opened)
+    with open_picture(path, printable(path)) as opened:
+        acquired = taken_at(opened)
     if acquired is None and raster is not None:
         acquired = raster.acquired
     return Item(picture, picture.width, picture.height, acquired=acquired)
@@ -155,12 +154,8 @@ def _item(raster: Raster, window: Window, stored: Window | None, picture: Image 
 
 def _pillow_opens(path: str) -> bool:
     """Whether Pillow can tell the size: a file that neither reader opens keeps the first one's reason."""
-    from PIL import Image as PillowImage
-
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with PillowImage.open(path) as opened:
-                return opened.size[0] > 0
-    except (OSError, ValueError, SyntaxError, EOFError, TypeError, MemoryError, PillowImage.DecompressionBombError):
+        with open_picture(path) as opened:
+            return opened.size[0] > 0
+    except ImageError:
         return False

@@ -6,11 +6,12 @@ Authors: {"images": [{"filename", "split", "sentences": [{"raw": "…"}, …]}]}
 
 from __future__ import annotations
 
-import json
+import reprlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from evidex.documents import read_json
 from evidex.errors import DataError
 
 
@@ -47,12 +48,7 @@ def read_caption_file(path: Path) -> CaptionFile:
     Empty captions are dropped and counted; a record left without captions is skipped. A missing field,
     a filename that leaves its folder or a name that occurs twice is an error.
     """
-    try:
-        document = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise DataError(f"'{path}' does not exist; a dataset needs its captions file") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"'{path}' is not readable as JSON: {error}") from None
+    document = read_json(path, DataError)
     images = document.get("images") if isinstance(document, dict) else None
     if not isinstance(images, list):
         raise DataError(f"'{path}' has no list 'images'; see docs/data.md for the two forms that are read")
@@ -76,7 +72,7 @@ def read_caption_file(path: Path) -> CaptionFile:
             continue
         label = entry.get("label")
         if label is not None and not isinstance(label, str):
-            raise DataError(f"{where}: label {label!r} is no text; give a word or leave it out")
+            raise DataError(f"{where}: label {reprlib.repr(label)} is no text; give a word or leave it out")
         records.append(Record(filename, _text(entry, "split", where), captions, label))
     name = document.get("dataset")
     return CaptionFile(name if isinstance(name, str) else path.stem, tuple(records), tuple(skipped))
@@ -94,6 +90,8 @@ def _captions(entry: dict[str, Any], where: str) -> tuple[tuple[str, ...], int]:
         raise DataError(f"{where} has neither 'captions' nor 'sentences'; give the image's texts in one of them")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise DataError(f"{where}: captions must be a list of texts")
+    for text in texts:
+        _check_whole(text, where)
     kept = tuple(text.strip() for text in texts if text.strip(" .\t\r\n"))
     return kept, len(texts) - len(kept)
 
@@ -102,7 +100,14 @@ def _text(entry: dict[str, Any], key: str, where: str) -> str:
     value = entry.get(key)
     if not isinstance(value, str) or not value:
         raise DataError(f"{where} has no '{key}'; every image needs filename, split and captions")
+    _check_whole(value, where)
     return value
+
+
+def _check_whole(text: str, where: str) -> None:
+    """JSON can hold half a character, which neither a file nor a terminal takes."""
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise DataError(f"{where}: {reprlib.repr(text)} holds half a character; give whole ones")
 
 
 def _safe_name(name: str, where: str) -> str:

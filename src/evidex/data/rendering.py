@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.documents import parse_json
 from evidex.errors import ImageError, InputError
 
 _SAMPLE_SIDE = 1024
@@ -52,7 +53,7 @@ class Rendering:
 
     @classmethod
     def loads(cls, text: str) -> Rendering:
-        value = json.loads(text)
+        value = parse_json(text)
         return cls(tuple(value["bands"]), tuple(value["low"]), tuple(value["high"]))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from evidex.data.discover import FoundFile, printable
 from evidex.data.records import Record, Skip, read_caption_file
+from evidex.documents import is_file
 from evidex.errors import DataError
 
 CAPTIONS = "captions.json"
@@ -33,7 +34,7 @@ def captions_beside(files: Iterable[FoundFile]) -> tuple[dict[str, tuple[str, ..
 
 def _records(folder: str, problems: list[Skip]) -> dict[str, Record]:
     path = Path(folder) / CAPTIONS
-    if not path.is_file():
+    if not is_file(path):
         return {}
     try:
         return {record.filename: record for record in read_caption_file(path).records}

@@ -19,6 +19,7 @@ from evidex.data.acquired import acquired_at
 from evidex.data.discover import printable
 from evidex.data.footprints import Footprint, Window, footprint_of
 from evidex.data.rendering import Rendering, TileOptions, choose_rendering, is_flat, to_bytes
+from evidex.documents import open_regular
 from evidex.errors import ImageError, ImageTooLargeError
 
 if TYPE_CHECKING:
@@ -133,11 +134,12 @@ class Raster:
 
 def raster_driver(path: str | Path) -> str | None:
     """The GDAL driver for the content of ``path``, whatever its name; None if it is no raster format."""
-    try:
-        with open(path, "rb") as stream:  # noqa: PTH123 (a path may hold bytes that are no UTF-8)
+    label = printable(str(path))
+    with open_regular(path, ImageError, label) as stream:
+        try:
             head = stream.read(16)
-    except OSError as error:
-        raise ImageError(f"'{printable(str(path))}' cannot be opened: {(error.strerror or '').lower()}") from None
+        except OSError as error:
+            raise ImageError(f"'{label}' cannot be read ({(error.strerror or str(error)).lower()})") from None
     return next((driver for driver, magic in _DRIVERS.items() if head.startswith(magic)), None)
 
 
@@ -219,10 +221,16 @@ def _placement(source: Any) -> tuple[Any, Any]:
 
 
 def _crs_name(crs: Any) -> str | None:
+    from rasterio._err import CPLE_BaseError
+    from rasterio.errors import CRSError
+
     if crs is None:
         return None
-    code = crs.to_epsg()
-    return f"EPSG:{code}" if code is not None else str(crs.to_wkt())
+    try:
+        code = crs.to_epsg()
+        return f"EPSG:{code}" if code is not None else str(crs.to_wkt())
+    except (CPLE_BaseError, CRSError):
+        return "unknown"
 
 
 def _starts(side: int, tile: int, overlap: int) -> list[int]:

@@ -16,8 +16,9 @@ from evidex.data.images import decode_image
 from evidex.data.records import Skip
 from evidex.degrade.image import Degradation, degrade_image
 from evidex.degrade.pictures import to_floats, to_picture
+from evidex.documents import is_file, is_folder
 from evidex.errors import ImageError, InputError
-from evidex.files import sync_directory, write_json_atomic
+from evidex.files import check_folder, sync_directory, write_json_atomic
 from evidex.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -104,10 +105,11 @@ def degrade_folder(
 
 
 def _check(source: Path, target: Path, seed: int) -> None:
-    if not source.is_dir():
+    if not is_folder(source):
         raise InputError(f"'{source}' is no folder; give a folder of images")
     if seed < 0:
         raise InputError(f"seed {seed} is negative; give a whole number of at least 0")
+    check_folder(target)
     _refuse_existing(target)
     if target.resolve().is_relative_to(source.resolve()):
         raise InputError(f"'{target}' lies inside '{source}'; choose a folder outside")
@@ -132,7 +134,7 @@ def _degrade_file(
 ) -> DegradedFile:
     place = int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()[:6], "big")
     path = source / name
-    if not path.is_file():
+    if not is_file(path):
         raise ImageError(f"'{name}' is no regular file; only files are degraded")
     pixels = to_floats(decode_image(path, name=name))
     rng = np.random.default_rng([seed, place])

@@ -23,6 +23,7 @@ _Image = NDArray[np.float32]
 _WEIGHT_LEVELS: Final = 2.0**15
 _REACH: Final = 4  # standard deviations after which a kernel weight rounds to nothing that shows
 _TOLERANCE: Final = 1e-4
+_MOST_SEVERE: Final = 1e6  # all is black or white long before
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ class Degradation:
 
     def scaled(self, severity: float) -> Degradation:
         """The same chain, ``severity`` times as strong: 0 changes nothing, 1 are these constants."""
-        if not (math.isfinite(severity) and severity >= 0.0):
-            raise InputError(f"severity {severity} is no strength; give a finite number of at least 0")
+        if not 0.0 <= severity <= _MOST_SEVERE:
+            raise InputError(f"severity {severity} is no strength; give 0 to {_MOST_SEVERE:g}")
         return replace(
             self,
             transmission=_map(self.transmission, lambda t: max(0.0, 1.0 - severity * (1.0 - t))),

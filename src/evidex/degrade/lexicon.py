@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from evidex.degrade.text import PhraseMatcher, Replacement, Span, replace, words
+from evidex.documents import read_text
 from evidex.errors import DataError, InputError
 
 AXES: Final = (
@@ -56,13 +57,7 @@ class Lexicon:
         """
         if path is None:
             return _shipped()
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise DataError(f"'{path}' does not exist; give the path of a lexicon file") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"'{path}' cannot be read ({error}); a lexicon is a UTF-8 text file") from None
-        return cls(_parse(text, str(path)))
+        return cls(_parse(read_text(path, DataError), str(path)))
 
     def matches(self, caption: str) -> tuple[Match, ...]:
         """The entries found in ``caption`` from left to right: whole words, any case, longest first, no overlap."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from safetensors import SafetensorError
 from torch.nn import functional
 from transformers import CLIPConfig, CLIPModel
 
+from evidex.documents import is_file, parse_json
 from evidex.encoders.clip_architecture import ClipArchitecture
 from evidex.encoders.clip_tokenizer import ClipTokenizer
 from evidex.encoders.hub import model_folder, quiet_loading
@@ -21,6 +21,7 @@ from evidex.encoders.preprocess import CLIP_MEAN, CLIP_STD, normalise, resize_an
 from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.state_dicts import read_state_dict
 from evidex.errors import ModelError
+from evidex.files import at_home
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -84,12 +85,12 @@ class ClipEncoder(DualEncoder):
         Such a file comes without a tokenizer: ``tokenizer`` names a model folder that has one (any CLIP's), or
         OpenAI's ``bpe_simple_vocab_16e6.txt.gz``. For ``activation`` see ``infer_architecture``.
         """
-        path = Path(state_dict).expanduser()
+        path = at_home(state_dict)
         state = read_state_dict(path)
         architecture = infer_architecture(state, activation=activation, head_width=head_width)
         weights = map_state_dict(state, architecture, source=f"'{path}'")
-        vocabulary = Path(tokenizer).expanduser()
-        source = vocabulary if vocabulary.is_file() else model_folder(tokenizer)
+        vocabulary = at_home(tokenizer)
+        source = vocabulary if is_file(vocabulary) else model_folder(tokenizer)
         clip = _untrained(architecture)
         clip.load_state_dict(weights)
         return cls(architecture, ClipTokenizer.from_files(source, architecture.context), clip)
@@ -155,7 +156,7 @@ def _check_tokenizer(architecture: ClipArchitecture, tokenizer: ClipTokenizer) -
 
 def _check_is_clip(folder: Path) -> None:
     try:
-        kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
+        kind = parse_json((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
     except (OSError, ValueError, AttributeError) as error:
         raise ModelError(f"'{folder}' has no readable config.json; give the folder of a Hugging Face CLIP") from error
     if kind != "clip":
@@ -165,10 +166,10 @@ def _check_is_clip(folder: Path) -> None:
 def _normalisation(folder: Path) -> tuple[Sequence[float], Sequence[float]]:
     """Return the mean and deviation that the folder names; CLIP's own where it names none."""
     path = folder / "preprocessor_config.json"
-    if not path.is_file():
+    if not is_file(path):
         return CLIP_MEAN, CLIP_STD
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
         mean, std = content.get("image_mean", CLIP_MEAN), content.get("image_std", CLIP_STD)
         if len(mean) != 3 or len(std) != 3 or not all(float(value) > 0 for value in std):
             raise ValueError("image_mean and image_std are not three numbers each")

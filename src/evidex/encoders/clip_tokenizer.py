@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from evidex.documents import is_file, parse_json
 from evidex.errors import ModelError
 
 START = "<|startoftext|>"
@@ -60,20 +60,20 @@ class ClipTokenizer:
     @classmethod
     def from_files(cls, source: Path, context: int) -> ClipTokenizer:
         """Read the tokenizer of a model folder, or OpenAI's list of byte pairs (``bpe_simple_vocab_16e6.txt.gz``)."""
-        listing = source if source.is_file() else source / BPE_FILE
+        listing = source if is_file(source) else source / BPE_FILE
         try:
-            if (source / "tokenizer.json").is_file():
+            if is_file(source / "tokenizer.json"):
                 tokens, merges = _from_tokenizer_json(source / "tokenizer.json")
-            elif (source / "vocab.json").is_file() and (source / "merges.txt").is_file():
+            elif is_file(source / "vocab.json") and is_file(source / "merges.txt"):
                 tokens, merges = _from_vocabulary(source / "vocab.json", source / "merges.txt")
-            elif listing.is_file():
+            elif is_file(listing):
                 tokens, merges = _from_byte_pairs(listing)
             else:
                 raise ModelError(
                     f"'{source}' has no tokenizer: neither tokenizer.json nor vocab.json with merges.txt nor "
                     f"{BPE_FILE}; name a folder that has them as the tokenizer"
                 )
-        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(
                 f"the tokenizer of '{source}' is unreadable ({type(error).__name__}: {error}); fetch its files again"
             ) from error
@@ -81,7 +81,7 @@ class ClipTokenizer:
 
 
 def _from_tokenizer_json(path: Path) -> tuple[list[str], list[tuple[str, str]]]:
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    content: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
     vocabulary: dict[str, int] = dict(content["model"]["vocab"])
     vocabulary |= {added["content"]: added["id"] for added in content.get("added_tokens", [])}
     lines = [pair if isinstance(pair, str) else " ".join(pair) for pair in content["model"]["merges"]]
@@ -89,7 +89,7 @@ def _from_tokenizer_json(path: Path) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def _from_vocabulary(vocabulary: Path, merges: Path) -> tuple[list[str], list[tuple[str, str]]]:
-    tokens = _in_order(json.loads(vocabulary.read_text(encoding="utf-8")), vocabulary)
+    tokens = _in_order(parse_json(vocabulary.read_text(encoding="utf-8")), vocabulary)
     # The first line is a title.
     return tokens, _pairs(merges.read_text(encoding="utf-8").split("\n")[1:], str(merges))
 

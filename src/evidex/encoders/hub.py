@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from evidex.documents import is_folder
 from evidex.errors import ModelError
+from evidex.files import at_home
 
 _CONNECT_SECONDS = 10.0
 _HUB_NAME = re.compile(r"(\w[\w.-]*/)?\w[\w.-]*")
@@ -21,8 +23,8 @@ _REMEDY = "give a local model folder instead"
 
 def model_folder(name_or_folder: str | Path) -> Path:
     """Return the folder of a model: a path is taken as it is, a hub name is fetched or found in the hub's cache."""
-    folder = Path(name_or_folder).expanduser()
-    if folder.is_dir():
+    folder = at_home(name_or_folder)
+    if is_folder(folder):
         return folder
     name = str(name_or_folder)
     if not _HUB_NAME.fullmatch(name):

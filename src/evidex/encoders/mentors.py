@@ -16,11 +16,13 @@ from safetensors import SafetensorError
 from torch import nn
 from torch.nn import functional
 
+from evidex.documents import parse_json
 from evidex.encoders.hub import model_folder, quiet_loading
 from evidex.encoders.preprocess import CLIP_MEAN, CLIP_STD, normalise, resize_and_crop
 from evidex.encoders.state_dicts import fingerprint, read_state_dict
 from evidex.encoders.unicom import load_unicom
 from evidex.errors import ModelError
+from evidex.files import at_home
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -179,7 +181,7 @@ class TorchImageMentor:
     @classmethod
     def unicom(cls, state_dict: str | Path, *, batch_size: int = 32, device: str = "cpu") -> TorchImageMentor:
         """Build the mentor of a published Unicom ViT from its state dict; images are prepared as for CLIP."""
-        path = Path(state_dict).expanduser()
+        path = at_home(state_dict)
         network, shape = load_unicom(read_state_dict(path), source=f"'{path}'")
         mean, std = torch.tensor(CLIP_MEAN), torch.tensor(CLIP_STD)
 
@@ -247,9 +249,11 @@ def _image_processor(folder: Path) -> Any:
     import transformers
 
     try:
-        settings = json.loads((folder / "preprocessor_config.json").read_text(encoding="utf-8"))
+        settings = parse_json((folder / "preprocessor_config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelError(f"'{folder}' has no readable preprocessor_config.json; fetch it again") from error
+    if not isinstance(settings, dict):
+        raise ModelError(f"'{folder}' has a preprocessor_config.json without settings; fetch it again")
     kind = str(settings.get("image_processor_type") or settings.get("feature_extractor_type") or "")
     base = kind.removesuffix("Fast").removesuffix("Pil").replace("FeatureExtractor", "ImageProcessor")
     processor = getattr(transformers, f"{base}Pil", None) if base else None

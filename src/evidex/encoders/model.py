@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from evidex.data.images import decode_image, to_rgb
+from evidex.documents import is_file, is_folder, parse_json
 from evidex.encoders.acquaintance import Acquaintance
 from evidex.encoders.protocol import DualEncoder
 from evidex.errors import ModelError
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _ACQUAINTANCE = "acquaintance/"  # before the names of tensors that are no weights
+_MOST_LAYERS = 1024
+# What building a network from a description that describes none raises.
+_WRONG_DESCRIPTION = (
+    ValueError, LookupError, TypeError, AttributeError, RuntimeError, ArithmeticError, AssertionError,
+)  # fmt: skip
 SHIPPED = Path(__file__).parent.parent / "models" / "compact.safetensors"
 
 
@@ -161,20 +167,22 @@ def load_model(name_or_path: str | Path | None = None, *, device: str | None = N
     """
     if name_or_path is None or str(name_or_path) == "compact":
         path = SHIPPED
-        if not path.is_file():
+        if not is_file(path):
             raise ModelError("no model comes with this build of evidex; give the path of one, e.g. from 'evidex train'")
+    elif not str(name_or_path).strip():
+        raise ModelError("the name of the model is empty; give a file, a run's folder or a hub name")
     else:
         path = Path(name_or_path)
-    if path.is_dir() and not (path / "config.json").is_file() and (path / "model.safetensors").is_file():
+    if is_folder(path) and not is_file(path / "config.json") and is_file(path / "model.safetensors"):
         path = path / "model.safetensors"  # a run's folder; Hugging Face's has a config.json
-    if path.is_file():
+    if is_file(path):
         model = _read(path)
-    elif path.is_dir() and not (path / "config.json").is_file():
+    elif is_folder(path) and not is_file(path / "config.json"):
         raise ModelError(
             f"'{name_or_path}' holds no model: neither a run's model.safetensors nor a config.json of Hugging Face; "
             "train one with 'evidex train'"
         )
-    elif path.is_dir() or "/" in str(name_or_path):
+    elif is_folder(path) or "/" in str(name_or_path):
         from evidex.encoders.clip import ClipEncoder
 
         clip = ClipEncoder.from_pretrained(str(name_or_path))
@@ -183,8 +191,10 @@ def load_model(name_or_path: str | Path | None = None, *, device: str | None = N
         raise ModelError(f"'{name_or_path}' is no model: no such file or folder; train one with 'evidex train'")
     target = device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
+        if torch.device(target).type == "meta":
+            raise AssertionError("a device without memory")
         model.encoder.to(target)
-    except (RuntimeError, AssertionError):  # the latter where torch was built without it
+    except (RuntimeError, AssertionError, NotImplementedError):  # the middle one where torch was built without it
         raise ModelError(f"device '{target}' is not to be had here; use cpu, or leave it out") from None
     model.prepare_for_inference()
     return model
@@ -196,7 +206,7 @@ def holds_model(path: Path) -> bool:
 
     try:
         with safe_open(path, framework="pt") as stream:
-            description = json.loads((stream.metadata() or {}).get("evidex", "{}"))
+            description = parse_json((stream.metadata() or {}).get("evidex", "{}"))
     except (SafetensorError, OSError, ValueError):
         return False
     return isinstance(description, dict) and "spec" in description
@@ -228,16 +238,16 @@ def _read(path: Path) -> Model:
             metadata = (stream.metadata() or {}).get("evidex")
             if metadata is None:
                 raise ModelError(f"'{path}' holds weights but no evidex model; train one with 'evidex train'")
-            description = _checked(json.loads(metadata), path)
+            description = _checked(parse_json(metadata), path)
+            shapes = {name: tuple(stream.get_slice(name).get_shape()) for name in stream.keys()}  # noqa: SIM118
+            _check_shapes(description["spec"], shapes, path)
             encoder = build_encoder(description["spec"])
-            weights = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+            weights = {name: stream.get_tensor(name) for name in shapes}
             acquaintance = _take_acquaintance(weights, encoder.dim)
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"'{path}' is no readable model ({error}); fetch or train it again") from None
+    except (SafetensorError, OSError, MemoryError, *_WRONG_DESCRIPTION) as error:
+        cause = str(error).partition("\n")[0]
+        raise ModelError(f"'{path}' is no readable model ({cause}); fetch or train it again") from None
     state = encoder.state_dict()
-    wrong = [name for name in sorted(set(state) | set(weights)) if _shape(state, name) != _shape(weights, name)]
-    if wrong:
-        raise ModelError(f"'{path}': weights do not fit the architecture (first difference: '{wrong[0]}')")
     encoder.load_state_dict({name: value.to(state[name].dtype) for name, value in weights.items()})
     model = Model(encoder, description["temperature"], card=description.get("card"), acquaintance=acquaintance)
     if model.fingerprint != description["fingerprint"]:
@@ -279,11 +289,29 @@ def _checked(description: Any, path: Path) -> dict[str, Any]:
         raise ModelError(f"'{path}' has temperature {temperature!r}, no positive number; the file is damaged")
     if not isinstance(description.get("spec"), dict) or not isinstance(description.get("fingerprint"), str):
         raise ModelError(f"'{path}' lacks its architecture or fingerprint; the file is damaged")
+    if not isinstance(description.get("card", {}), dict):
+        raise ModelError(f"'{path}' has a card that is none; the file is damaged")
+    _check_layers(description["spec"], path)
     return description
 
 
-def _shape(weights: dict[str, torch.Tensor], name: str) -> tuple[int, ...] | None:
-    return tuple(weights[name].shape) if name in weights else None
+def _check_layers(part: dict[str, Any], path: Path) -> None:
+    """Refuse more layers than any model has: even without weights they take their time."""
+    for key, value in part.items():
+        if isinstance(value, dict):
+            _check_layers(value, path)
+        elif key.endswith("layers") and isinstance(value, (int, float)) and not value <= _MOST_LAYERS:
+            raise ModelError(f"'{path}' has {value} {key}, more than any model; the file is damaged")
+
+
+def _check_shapes(spec: dict[str, Any], found: dict[str, tuple[int, ...]], path: Path) -> None:
+    """Compare the description with the weights before anything of the described size is made: a number may be wrong."""
+    with torch.device("meta"):
+        expected = {name: tuple(value.shape) for name, value in build_encoder(spec).state_dict().items()}
+    weights = {name: shape for name, shape in found.items() if not name.startswith(_ACQUAINTANCE)}
+    wrong = [name for name in sorted({*expected, *weights}) if expected.get(name) != weights.get(name)]
+    if wrong:
+        raise ModelError(f"'{path}': weights do not fit the architecture (first difference: '{wrong[0]}')")
 
 
 def _digest(encoder: DualEncoder, temperature: float) -> str:

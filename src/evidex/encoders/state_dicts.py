@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from evidex.documents import is_file
 from evidex.errors import ModelError
 
 _NAMED_IN_MESSAGE = 4
@@ -18,7 +19,7 @@ def read_state_dict(path: Path) -> dict[str, torch.Tensor]:
 
     A training checkpoint is opened at its ``state_dict``; the ``module.`` prefix of a wrapped model is removed.
     """
-    if not path.is_file():
+    if not is_file(path):
         raise ModelError(f"'{path}' is not a file; give a .safetensors or .pt file with a state dict")
     loaded = _read(path)
     if isinstance(loaded, Mapping) and isinstance(loaded.get("state_dict"), Mapping):

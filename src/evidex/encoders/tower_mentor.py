@@ -11,6 +11,7 @@ import torch
 
 from evidex.encoders.image_towers import build_image_tower
 from evidex.encoders.towers import load_tower
+from evidex.errors import ModelError
 from evidex.files import sha256_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,10 @@ class TowerMentor:
 
 def _image_size(path: Path) -> int:
     """Return the side of the pictures the tower was trained on: what the file says, or ImageNet's 224."""
-    from safetensors import safe_open
+    from safetensors import SafetensorError, safe_open
 
-    with safe_open(path, framework="pt") as stream:
-        return int((stream.metadata() or {}).get("image_size", 224))
+    try:
+        with safe_open(path, framework="pt") as stream:
+            return int((stream.metadata() or {}).get("image_size", 224))
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ModelError(f"'{path}' holds no readable weights ({error}); fetch them again") from None

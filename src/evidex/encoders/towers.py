@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
+import reprlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from torch import nn
 from torch.nn.functional import normalize
 
 from evidex.config import EncoderConfig
+from evidex.documents import is_file, is_folder, read_json, read_text
 from evidex.encoders.image_tower import ImageTower
 from evidex.encoders.image_towers import build_image_tower
 from evidex.encoders.protocol import DualEncoder
@@ -24,6 +25,7 @@ from evidex.errors import ModelError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+_LARGEST_SIZE = 1 << 24
 MAX_TOKENS = 64  # the longest caption of RSICD has 37 words
 
 
@@ -109,13 +111,10 @@ def from_pretrained_towers(config: EncoderConfig) -> TowerEncoder:
     """
     folder = Path(config.source)
     text_folder = folder / config.text_tower
-    try:
-        shape = json.loads((text_folder / "config.json").read_text())
-        vocabulary = (text_folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise ModelError(
-            f"'{text_folder}' has no text tower ({error.strerror}); run scripts/fetch_weights.py"
-        ) from None
+    if not is_folder(text_folder):
+        raise ModelError(f"'{text_folder}' has no text tower: no such folder; run scripts/fetch_weights.py")
+    shape = _shape_of(text_folder / "config.json")
+    vocabulary = read_text(text_folder / "vocab.txt", ModelError).splitlines()
     layers = config.text_layers or shape["num_hidden_layers"]
     encoder = TowerEncoder(
         {
@@ -143,6 +142,19 @@ def from_pretrained_towers(config: EncoderConfig) -> TowerEncoder:
     return encoder
 
 
+def _shape_of(path: Path) -> dict[str, int]:
+    """The sizes that a text tower's ``config.json`` names."""
+    content = read_json(path, ModelError)
+    sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+    shape = {}
+    for name in sizes:
+        size = content.get(name) if isinstance(content, dict) else None
+        if not isinstance(size, int) or not 0 < size < _LARGEST_SIZE:
+            raise ModelError(f"'{path}' has {name} = {reprlib.repr(size)}; fetch the file again")
+        shape[name] = size
+    return shape
+
+
 def _image_options(config: EncoderConfig) -> dict[str, Any]:
     """Return what the image tower has to be told; a convolutional one takes pictures of any size."""
     options: dict[str, Any] = {} if config.pooling == "mean" else {"pooling": config.pooling}
@@ -153,11 +165,15 @@ def _image_options(config: EncoderConfig) -> dict[str, Any]:
 
 def load_tower(tower: ImageTower | TextTower, path: Path) -> None:
     """Load ``path`` into ``tower``: every parameter of the tower must be there; heads for other tasks are left out."""
+    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    if not path.is_file():
+    if not is_file(path):
         raise ModelError(f"'{path}' does not exist; run scripts/fetch_weights.py")
-    source = load_file(path)
+    try:
+        source = load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ModelError(f"'{path}' is no readable safetensors file ({error}); fetch it again") from None
     wanted = tower.state_dict()
     for name, value in wanted.items():
         if name.endswith("num_batches_tracked"):

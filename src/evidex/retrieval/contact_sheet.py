@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evidex.errors import EvidexError, InputError
-from evidex.files import write_atomic
+from evidex.files import check_target, write_atomic
 from evidex.retrieval.answers import Answer, Hit
 from evidex.retrieval.gallery import Gallery
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageDraw import ImageDraw
 
+_SUFFIXES = (".png", ".html", ".htm")
 _SIDE = 224
 _GAP = 12
 _LINES = 44
@@ -25,17 +26,22 @@ _COLUMNS = 5
 _COLOURS = {"answered": "#1b7f4b", "refined": "#9a6700", "abstained": "#b3261e"}
 
 
+def check_sheet(path: Path) -> None:
+    """Refuse a contact sheet that could not be written, before the search."""
+    if path.suffix.lower() not in _SUFFIXES:
+        raise InputError(f"'{path}' is neither .png nor .html; name the contact sheet one of them")
+    check_target(path)
+
+
 def write_contact_sheet(gallery: Gallery, answer: Answer, path: Path) -> None:
     """Write ``path``; its suffix says as what: .png, or .html."""
-    suffix = path.suffix.lower()
-    if suffix == ".png":
+    check_sheet(path)
+    if path.suffix.lower() == ".png":
         stream = io.BytesIO()
         _drawn(gallery, answer).save(stream, "PNG")
         write_atomic(path, stream.getvalue())
-    elif suffix in (".html", ".htm"):
-        write_atomic(path, _page(gallery, answer))
     else:
-        raise InputError(f"'{path}' is neither .png nor .html; name the contact sheet one of them")
+        write_atomic(path, _page(gallery, answer))
 
 
 def thumbnail(gallery: Gallery, hit: Hit, longest: int) -> Image | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from evidex.documents import parse_json
 from evidex.errors import ModelError
 from evidex.files import write_atomic
 
@@ -67,29 +69,34 @@ def load_checkpoint(
 
     try:
         with safe_open(path, framework="pt") as stream:
-            description = json.loads((stream.metadata() or {}).get("evidex", "{}"))
+            description = parse_json((stream.metadata() or {}).get("evidex", "{}"))
             tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
         raise ModelError(f"'{path}' is no readable checkpoint ({error}); remove it to start anew") from None
-    if description.get("format") != FORMAT:
-        raise ModelError(f"'{path}' has checkpoint format {description.get('format')}, this version reads {FORMAT}")
+    found = description.get("format") if isinstance(description, dict) else None
+    if found != FORMAT or not isinstance(description.get("config"), dict):
+        raise ModelError(f"'{path}' has checkpoint format {reprlib.repr(found)}, this version reads {FORMAT}")
     before, now = _without_pace(description["config"]), _without_pace(config)
     if before != now:
         changed = _first_difference(before, now)
         raise ModelError(
             f"'{path}' belongs to another configuration ({changed}); choose another output or use --restart"
         )
-    encoder.load_state_dict(_under("encoder/", tensors))
-    if average is not None:
-        average.load_state_dict(_under("average/", tensors))
-    with torch.no_grad():
-        scale.copy_(tensors["scale"])
-    state: dict[int, dict[str, torch.Tensor]] = {}
-    for name, value in _under("optimizer/", tensors).items():
-        index, _, key = name.partition("/")
-        state.setdefault(int(index), {})[key] = value
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-    return Progressed(description["epoch"], description["history"], description["best_rsum"])
+    try:
+        encoder.load_state_dict(_under("encoder/", tensors))
+        if average is not None:
+            average.load_state_dict(_under("average/", tensors))
+        with torch.no_grad():
+            scale.copy_(tensors["scale"])
+        state: dict[int, dict[str, torch.Tensor]] = {}
+        for name, value in _under("optimizer/", tensors).items():
+            index, _, key = name.partition("/")
+            state.setdefault(int(index), {})[key] = value
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+        return Progressed(int(description["epoch"]), list(description["history"]), float(description["best_rsum"]))
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        cause = str(error).partition("\n")[0]
+        raise ModelError(f"'{path}' does not hold this run's state ({cause}); remove it to start anew") from None
 
 
 def _without_pace(config: dict[str, Any]) -> dict[str, Any]:
@@ -109,5 +116,5 @@ def _first_difference(old: dict[str, Any], new: dict[str, Any], prefix: str = ""
             continue
         if isinstance(before, dict) and isinstance(after, dict):
             return _first_difference(before, after, f"{prefix}{key}.")
-        return f"{prefix}{key} was {before!r}, is {after!r}"
+        return f"{prefix}{key} was {reprlib.repr(before)}, is {reprlib.repr(after)}"
     return "no difference"

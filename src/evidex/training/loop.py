@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from evidex.config import Config, to_table
+from evidex.checked import to_table
+from evidex.config import Config
 from evidex.data.datasets import Dataset, load_dataset
 from evidex.data.pixels import prepared_pixels
 from evidex.encoders.model import Model, load_model
@@ -22,7 +23,7 @@ from evidex.encoders.whitening import whitened
 from evidex.errors import ConfigError, TrainingError
 from evidex.evaluation.features import match
 from evidex.evaluation.recall import Recall, recall
-from evidex.files import write_json_atomic
+from evidex.files import check_folder, write_json_atomic
 from evidex.losses.total import LossParts
 from evidex.progress import Progress, silent
 from evidex.training.acquaint import acquaint_saved
@@ -80,6 +81,9 @@ def train(
     progress: Progress = silent,
 ) -> TrainedRun:
     """Train as ``config`` says, from the run's checkpoint if there is one, and return the best model on val."""
+    if not config.data.path:
+        raise ConfigError("data.path is empty; name the folder of a dataset, e.g. --set data.path=DATASET")
+    check_folder(Path(config.output))
     world = World.start()
     _check_batch(config, world)
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")

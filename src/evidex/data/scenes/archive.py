@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -15,8 +14,9 @@ import numpy as np
 from PIL import Image
 
 from evidex.data.scenes.scene import KINDS, LARGEST, SMALLEST, Scene, render_scene
+from evidex.documents import parse_json
 from evidex.errors import DataError, InputError
-from evidex.files import sync_directory, write_json_atomic
+from evidex.files import check_folder, sync_directory, write_json_atomic
 from evidex.progress import Progress, silent
 
 DATASET = "evidex-sample"
@@ -77,6 +77,7 @@ def render_archive(
         raise InputError(f"seed {seed} is negative; choose 0 or more")
     if not SMALLEST <= size <= LARGEST:
         raise InputError(f"size {size} is out of range; choose {SMALLEST} to {LARGEST} pixels")
+    check_folder(directory)
     directory = directory.resolve()
     _check_target(directory, force=force)
     directory.parent.mkdir(parents=True, exist_ok=True)
@@ -101,8 +102,6 @@ def render_archive(
 def _check_target(directory: Path, *, force: bool) -> None:
     if not directory.exists():
         return
-    if not directory.is_dir():
-        raise DataError(f"'{directory}' is a file; name a folder that does not exist yet")
     names = {entry.name for entry in directory.iterdir()}
     if not names:
         return
@@ -121,7 +120,7 @@ def _check_target(directory: Path, *, force: bool) -> None:
 
 def _is_rendered(directory: Path) -> bool:
     try:
-        marker = json.loads((directory / MARKER).read_text(encoding="utf-8"))
+        marker = parse_json((directory / MARKER).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(marker, dict) and marker.get("dataset") == DATASET

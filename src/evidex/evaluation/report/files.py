@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from evidex.config import to_table
+from evidex.checked import to_table
 from evidex.evaluation.report.results import PARTS, RECALL_COLUMNS, SCORE_COLUMNS, Number, RecallRow, Results
 from evidex.files import write_atomic, write_json_atomic
 

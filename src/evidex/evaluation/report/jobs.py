@@ -13,8 +13,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from evidex.config import Config, to_table
+from evidex.checked import to_table
+from evidex.config import Config
 from evidex.data.datasets import Dataset
+from evidex.documents import is_file
 from evidex.evaluation.report.plan import VARIED, WHOLE, ModelPlan, Plan, training_config
 from evidex.files import sha256_of
 
@@ -151,7 +153,7 @@ def _job(
 ) -> Job:
     if model.path:
         place = Path(model.path)
-        content = sha256_of(place) if place.is_file() else model.path
+        content = sha256_of(place) if is_file(place) else model.path
         return Job(digest_of([FORMAT, "loaded", content]), label, 0, measures, path=model.path)
     config = replace(training_config(plan, model, changes), seed=seed)
     config = replace(config, data=replace(config.data, path=str(dataset_path)))

@@ -9,7 +9,7 @@ from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 
-from evidex.config import to_table
+from evidex.checked import to_table
 from evidex.evaluation.report.files import write_files
 from evidex.evaluation.report.jobs import Work
 from evidex.evaluation.report.markup import figure, pairs_table, paper_table, recall_table, score_table, signed, text

@@ -2,76 +2,78 @@
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Annotated, Any
 
-from evidex.config import Config, load_config, parse, to_table
+from evidex.checked import Checked, Count, Name, NameOrEmpty, NotNegative, Positive, Range, Seed, Share, parse, to_table
+from evidex.config import Config, load_config
+from evidex.data.scenes.scene import LARGEST, SMALLEST
+from evidex.documents import read_toml
 from evidex.errors import ConfigError
 
-if TYPE_CHECKING:
-    Table: TypeAlias = dict[str, Any]
-else:
-    Table = dict  # parse() asks isinstance(), which a parametrised type forbids
+Table = dict[str, Any]
+Scenes = Annotated[int, Range(1, 1_000_000, "1 to 1000000 scenes")]
+SceneSize = Annotated[int, Range(SMALLEST, LARGEST, f"{SMALLEST} to {LARGEST} pixels")]
+Jobs = Annotated[int, Range(0, 4096, "0 to 4096")]
 
 WHOLE = "All"  # the ablation row of ours itself
 VARIED = ("b1", "b2", "b3")
 
 
 @dataclass(frozen=True)
-class DatasetPlan:
+class DatasetPlan(Checked):
     """What is measured, and learnt from."""
 
-    path: str = ""  # folder with captions and images; empty = render a sample archive into the output folder
-    split: str = "test"  # what is measured; checkpoints are always chosen on the training configuration's val split
-    scenes: int = 713  # of the rendered archive
-    scene_size: int = 64  # pixels
-    scene_seed: int = 0
+    path: NameOrEmpty = ""  # folder with captions and images; empty = render a sample archive into the output folder
+    split: Name = "test"  # what is measured; checkpoints are always chosen on the training configuration's val split
+    scenes: Scenes = 713  # of the rendered archive
+    scene_size: SceneSize = 64  # pixels
+    scene_seed: Seed = 0
 
 
 @dataclass(frozen=True)
-class NoisePlan:
+class NoisePlan(Checked):
     """The degraded split."""
 
-    seed: int = 0
-    severity: float = 1.0
+    seed: Seed = 0
+    severity: Annotated[float, Range(0.0, 1e6, "0 or more, at most 1e6")] = 1.0
 
 
 @dataclass(frozen=True)
-class RefinementPlan:
+class RefinementPlan(Checked):
     """How the most uncertain queries of ``ours`` are refined."""
 
-    name: str = "ELC"  # row of the refined model; the row without refinement bears the model's own name
-    generic_name: str = "ELC_nTTA"
+    name: Name = "ELC"  # row of the refined model; the row without refinement bears the model's own name
+    generic_name: Name = "ELC_nTTA"
     generic: bool = True  # needs WordNet: pip install evidex[benchmark]
-    ratio: float = 0.1  # of the tables
-    ratios: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15, 0.2)  # of the curve
-    seed: int = 0
+    ratio: Share = 0.1  # of the tables
+    ratios: tuple[Share, ...] = (0.0, 0.05, 0.1, 0.15, 0.2)  # of the curve
+    seed: Seed = 0
 
 
 @dataclass(frozen=True)
-class StartPlan:
+class StartPlan(Checked):
     """A training that comes first; its towers are where all others start, and their mentors."""
 
     training: Table = field(default_factory=dict)
-    seed: int = 1000
+    seed: Seed = 1000
     mentors: bool = True
 
 
 @dataclass(frozen=True)
-class ModelPlan:
+class ModelPlan(Checked):
     """A row of the comparison: trained here with every seed, or loaded from ``path``."""
 
     name: str = ""
-    config: str = ""  # a training configuration; empty = the plan's own
+    config: NameOrEmpty = ""  # a training configuration; empty = the plan's own
     training: Table = field(default_factory=dict)  # changes, e.g. training.loss.objective = "infonce"
-    path: str = ""  # a trained model: file, or name known to load_model
-    seeds: tuple[int, ...] = ()  # empty = the plan's
+    path: NameOrEmpty = ""  # a trained model: file, or name known to load_model
+    seeds: tuple[Seed, ...] = ()  # empty = the plan's
 
 
 @dataclass(frozen=True)
-class AblationRow:
+class AblationRow(Checked):
     """A variant of ``ours``."""
 
     name: str = ""
@@ -79,35 +81,35 @@ class AblationRow:
 
 
 @dataclass(frozen=True)
-class AblationPlan:
+class AblationPlan(Checked):
     """Rows of Tables III and IV; the whole of ``ours`` is added as the last one."""
 
-    seeds: tuple[int, ...] = ()
+    seeds: tuple[Seed, ...] = ()
     row: tuple[AblationRow, ...] = ()
 
 
 @dataclass(frozen=True)
-class SensitivityPlan:
+class SensitivityPlan(Checked):
     """Values of the loss weights, varied one at a time around ``ours``."""
 
-    seeds: tuple[int, ...] = ()
-    b1: tuple[float, ...] = ()
-    b2: tuple[float, ...] = ()
-    b3: tuple[float, ...] = ()
+    seeds: tuple[Seed, ...] = ()
+    b1: tuple[Positive, ...] = ()
+    b2: tuple[NotNegative, ...] = ()
+    b3: tuple[NotNegative, ...] = ()
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Checked):
     """One benchmark."""
 
     title: str = "Benchmark"
-    output: str = "runs/benchmark"
-    seeds: tuple[int, ...] = (0, 1, 2)
+    output: Name = "runs/benchmark"
+    seeds: tuple[Seed, ...] = (0, 1, 2)
     ours: str = "ELC0"  # the model that is refined, ablated and varied
-    base: str = ""  # a training configuration that [training] changes
+    base: NameOrEmpty = ""  # a training configuration that [training] changes
     training: Table = field(default_factory=dict)
-    jobs: int = 0  # trainings at a time; 0 = one a core, or one on an accelerator
-    batch_size: int = 64  # items encoded at a time when measuring
+    jobs: Jobs = 0  # trainings at a time; 0 = one a core, or one on an accelerator
+    batch_size: Count = 64  # items encoded at a time when measuring
     absent: bool = True  # measure whether missing answers are noticed
     dataset: DatasetPlan = field(default_factory=DatasetPlan)
     noise: NoisePlan = field(default_factory=NoisePlan)
@@ -123,16 +125,7 @@ class Plan:
 
 def load_plan(path: Path) -> Plan:
     """Read and check ``path``; paths of configurations in it are relative to the working directory."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"'{path}' does not exist; give the path of a benchmark's TOML file") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"'{path}' is not readable as TOML: {error}") from None
-    start = table.pop("start", None)
-    plan = parse(Plan, table, str(path))
-    if start is not None:  # parse() knows no optional sections
-        plan = replace(plan, start=parse(StartPlan, start, f"{path}: start"))
+    plan = parse(Plan, read_toml(path, ConfigError), str(path))
     _check(plan, str(path))
     return plan
 
@@ -177,16 +170,8 @@ def _check(plan: Plan, where: str) -> None:
     for model in plan.model:
         if model.path and (model.config or model.training):
             raise ConfigError(f"{where}: model '{model.name}' has both a path and a training; keep one")
-    seeds = [*plan.seeds, *plan.ablation.seeds, *plan.sensitivity.seeds, *(s for m in plan.model for s in m.seeds)]
     if not plan.seeds:
         raise ConfigError(f"{where}: seeds is empty; give at least one")
-    if min([*seeds, plan.noise.seed, plan.refinement.seed, plan.dataset.scene_seed]) < 0:
-        raise ConfigError(f"{where}: a seed is negative; use 0 or more")
-    ratios = [plan.refinement.ratio, *plan.refinement.ratios]
-    if not all(0.0 <= ratio <= 1.0 for ratio in ratios):
-        raise ConfigError(f"{where}: a refinement ratio is outside 0 to 1")
-    if plan.jobs < 0 or plan.batch_size < 1:
-        raise ConfigError(f"{where}: jobs = {plan.jobs} or batch_size = {plan.batch_size} is too small")
     if plan.our_model().path and (plan.ablation.row or any(getattr(plan.sensitivity, name) for name in VARIED)):
         raise ConfigError(f"{where}: '{plan.ours}' is loaded, so it cannot be ablated or varied; train it instead")
     _check_trainings(plan, where)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evidex.documents import read_json
+from evidex.errors import DataError
 from evidex.evaluation.report.jobs import Job, Measure, Work
 from evidex.evaluation.report.plan import WHOLE, Plan
 from evidex.evaluation.report.work import Place
@@ -84,7 +85,7 @@ class Results:
         measure = next(measure for measure in job.measures if measure.name == name)
         path = str(self.place.measured(job, measure))
         if path not in self._read:
-            self._read[path] = json.loads(self.place.measured(job, measure).read_text(encoding="utf-8"))
+            self._read[path] = read_json(path, DataError)
         return self._read[path]
 
     def our_jobs(self) -> tuple[Job, ...]:

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evidex.config import to_table
+from evidex.checked import to_table
 from evidex.errors import ConfigError, TrainingError
 from evidex.evaluation.report.jobs import Job, Start, Work, config_digest, dataset_digest, expand
 from evidex.evaluation.report.plan import ModelPlan, Plan, training_config
 from evidex.evaluation.report.work import Done, Place, finished, run_job
-from evidex.files import write_json_atomic
+from evidex.files import check_folder, write_json_atomic
 from evidex.progress import Progress, silent
 
 Watcher = Callable[[str], None]
@@ -46,7 +46,9 @@ def run_benchmark(
     """
     from evidex.evaluation.report.page import write_report
 
-    output = (output or Path(plan.output)).resolve()
+    output = output or Path(plan.output)
+    check_folder(output)
+    output = output.resolve()
     output.mkdir(parents=True, exist_ok=True)
     with _alone(output):
         write_json_atomic(output / "plan.json", to_table(plan))

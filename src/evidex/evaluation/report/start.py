@@ -6,13 +6,13 @@ starts from CLIP; where there is no such model, a short contrastive training on 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evidex.data.datasets import Dataset
-from evidex.errors import ConfigError
+from evidex.documents import read_json
+from evidex.errors import ConfigError, DataError
 from evidex.files import write_atomic, write_json_atomic
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def read_start(folder: Path) -> dict[str, Any] | None:
     path = folder / DONE
     if not path.is_file():
         return None
-    noted: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    noted: dict[str, Any] = read_json(path, DataError)
     return noted
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evidex.documents import read_json
+from evidex.errors import DataError
 from evidex.evaluation.report.jobs import Job, Measure, measure_digest
 from evidex.files import write_atomic, write_json_atomic
 
@@ -124,7 +125,7 @@ def stored_evaluation(path: Path) -> Evaluation:
     from evidex.evaluation.features import Encoded
     from evidex.evaluation.protocol import evaluate_features
 
-    figures = json.loads(path.read_text(encoding="utf-8"))
+    figures = read_json(path, DataError)
     arrays = load_file(path.with_suffix(".safetensors"))
     masks = arrays.get("degraded_images"), arrays.get("degraded_captions")
     found = evaluate_features(

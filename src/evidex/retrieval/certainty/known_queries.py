@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from evidex.data.datasets import load_dataset
+from evidex.documents import read_json, read_text
 from evidex.errors import DataError
 from evidex.retrieval.certainty.calibrating import KnownQuery
 from evidex.retrieval.gate import Direction
@@ -20,17 +20,10 @@ def read_queries(path: Path) -> dict[Direction, list[KnownQuery]]:
     An object has ``text`` or ``image`` (a path, relative to the file) and may have ``relevant``: ids, paths or file
     names of rows that answer it.
     """
-    try:
-        content = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"'{path}' cannot be read ({error}); give a UTF-8 text file or JSON") from None
     if path.suffix.lower() != ".json":
-        lines = [line.strip() for line in content.splitlines()]
+        lines = [line.strip() for line in read_text(path, DataError).splitlines()]
         return {"text": [KnownQuery(line) for line in lines if line and not line.startswith("#")]}
-    try:
-        entries = json.loads(content)
-    except ValueError as error:
-        raise DataError(f"'{path}' is no JSON ({error})") from None
+    entries = read_json(path, DataError)
     if not isinstance(entries, list):
         raise DataError(f"'{path}' holds no list; give objects with text or image, and relevant")
     known: dict[Direction, list[KnownQuery]] = {"text": [], "image": []}

@@ -66,6 +66,9 @@ class IndexReport:
     rows: int
     """In the gallery now."""
     seconds: float
+    unplaced: int = 0
+    """Rasters read now that have coordinates, of which some or all cannot be told in degrees: a place finds less of
+    them, or nothing."""
 
 
 class Meter:

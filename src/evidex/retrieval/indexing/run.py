@@ -56,6 +56,7 @@ class IndexRun:
         self._duplicates: list[Duplicate] = []
         self._counts: Counter[str] = Counter()
         self._failed: list[str] = []
+        self._unplaced: set[str] = set()
         self._waiting: list[Picture] = []
         self._rows: list[Row] = []
         self._vectors: list[NDArray[np.float32]] = []
@@ -105,6 +106,7 @@ class IndexRun:
             encoded=self._counts["encoded"],
             rows=len(self._gallery),
             seconds=seconds,
+            unplaced=len(self._unplaced),
         )
 
     def _reading(self, path: str) -> str | None:
@@ -173,6 +175,8 @@ class IndexRun:
 
     def _row(self, picture: Picture) -> Row:
         file, item = self._files[picture.path], picture.item
+        if item.crs is not None and item.footprint is None:
+            self._unplaced.add(picture.path)
         return Row(
             id=item_id(picture.path, item.window),
             path=picture.path,

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.documents import parse_json
 from evidex.errors import InputError, NotFoundError, PartError
 from evidex.retrieval.filters import Filters, Target
 from evidex.retrieval.parts.wire import PartFound, unpack, vectors_from_text, vectors_text
@@ -39,19 +40,20 @@ class Part:
     seconds: float = 30.0
 
     def __post_init__(self) -> None:
-        place = urlsplit(self.address)
         try:
+            place = urlsplit(self.address)
             usable = place.scheme in ("http", "https") and bool(place.hostname) and place.port != 0
+            usable &= not (place.path.strip("/") or place.query or place.username)
         except ValueError:
             usable = False
-        if not usable or place.path.strip("/") or place.query or place.username:
+        if not usable:
             raise InputError(f"part '{self.address}' is no address of a server; write http://HOST:PORT")
 
     def about(self) -> dict[str, Any]:
         """What ``/gallery`` says."""
         reply = self._asked("GET", "/gallery")
         try:
-            about = json.loads(reply.content)
+            about = parse_json(reply.content)
             str(about["model_fingerprint"]), int(about["version"]), int(about["rows"])
         except (ValueError, KeyError, TypeError):
             raise PartError(f"part {self.address} is no evidex server; check its address") from None
@@ -79,7 +81,7 @@ class Part:
         """Of one row; NotFoundError where the part has none of that id."""
         reply = self._asked("GET", f"/part/vectors/{quote(row_id, safe='')}")
         try:
-            vectors = vectors_from_text(json.loads(reply.content)["vectors"], dim)
+            vectors = vectors_from_text(parse_json(reply.content)["vectors"], dim)
         except (ValueError, KeyError, TypeError, InputError):
             raise PartError(f"part {self.address} answers what cannot be read; update both sides") from None
         return np.asarray(vectors[0])
@@ -139,6 +141,6 @@ def _read(answer: http.client.HTTPResponse, end: float) -> bytes:
 def _words(content: bytes) -> str:
     """The one line in which a server says what is wrong."""
     try:
-        return " ".join(str(json.loads(content)["error"]).split())[:300]
+        return " ".join(str(parse_json(content)["error"]).split())[:300]
     except (ValueError, KeyError, TypeError):
         return ""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.documents import parse_json
 from evidex.errors import InputError
 from evidex.retrieval.partial import ScanResult
 from evidex.retrieval.rows import Row, from_table, to_table
@@ -83,7 +84,7 @@ def unpack(content: bytes, queries: int, top: int) -> PartFound:
     try:
         with pa.ipc.open_stream(content) as stream:
             table = stream.read_all()
-        head: dict[str, Any] = json.loads((table.schema.metadata or {})[_HEAD])
+        head: dict[str, Any] = parse_json((table.schema.metadata or {})[_HEAD])
         count = int(head["count"])
         ids = np.array(head["ids"], np.int64).reshape(queries, -1)
         scores = np.array(head["scores"], np.float64).reshape(queries, -1)
