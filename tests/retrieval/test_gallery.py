@@ -127,6 +127,7 @@ def test_what_is_no_gallery_is_refused_in_words(gallery: Gallery, tmp_path: Path
         Gallery.create(tmp_path / "pictures", tiny_model())
     info = gallery.path / "gallery.json"
     content = json.loads(info.read_text())
+    (gallery.path / "seal.json").unlink()
     info.write_text(json.dumps({**content, "format": 99}))
     with pytest.raises(GalleryError, match="format 99, newer"):
         Gallery.open(gallery.path)
