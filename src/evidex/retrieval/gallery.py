@@ -32,7 +32,7 @@ from evidex.retrieval.soundness.checks import FileChecks
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
 from evidex.retrieval.soundness.seal import SEAL, Seal
 from evidex.retrieval.soundness.sealing import MODEL, seal_all, seal_table
-from evidex.retrieval.table import ROWS, files_of, new_table, open_table, reading
+from evidex.retrieval.table import ROWS, files_of, new_table, one_writer, open_table, reading
 from evidex.retrieval.vector_file import map_vectors
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ class Gallery:
         return self._version
 
     @property
-    def files(self) -> Sequence[str]:
-        """Names of the files that this version of the table needs."""
-        return self._files
+    def dataset(self) -> Any:
+        """The Lance dataset at this version, its files not held against the seal."""
+        return self._dataset
 
     def __len__(self) -> int:
         with reading(self.path):
@@ -264,13 +264,7 @@ class Gallery:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the gallery for one writer; the hold ends with the process, however it ends."""
-        import fcntl
-
-        with (self.path / ".writer").open("a+") as stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise GalleryError(f"'{self.path}' is being indexed by another process; wait for it to end") from None
+        with one_writer(self.path):
             self.refresh()
             if self.checks.seal is None:  # made before there were seals
                 self.reseal()

@@ -71,6 +71,14 @@ def read_info(folder: Path) -> tuple[GalleryInfo, Seal | None]:
     return sealed, seal
 
 
+def parse_info(folder: Path) -> GalleryInfo | None:
+    """gallery.json alone; None where it cannot be read."""
+    try:
+        return _parsed(folder)
+    except (_Unreadable, FileNotFoundError):
+        return None
+
+
 class _Unreadable(Exception):
     pass
 

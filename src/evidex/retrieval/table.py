@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evidex.errors import EvidexError
+from evidex.errors import EvidexError, GalleryError
 from evidex.retrieval.rows import row_schema
 from evidex.retrieval.soundness.checks import FileChecks
 from evidex.retrieval.soundness.seal import damaged
@@ -49,6 +49,14 @@ def open_table(folder: Path, dim: int, checks: FileChecks) -> Any:
     return dataset
 
 
+def open_at(folder: Path, version: int) -> Any:
+    """One version, its files unchecked; DamagedError where Lance cannot open it."""
+    import lance
+
+    with reading(folder):
+        return lance.dataset(str(folder / ROWS), version=version)
+
+
 def manifests(folder: Path) -> dict[int, str]:
     """The versions that are there, with the name of the file that describes each."""
     found = {}
@@ -70,6 +78,19 @@ def files_of(folder: Path, dataset: Any) -> list[str]:
         if deletions is not None:
             names.append(f"{ROWS}/{deletions}")
     return names
+
+
+@contextmanager
+def one_writer(folder: Path) -> Iterator[None]:
+    """Hold the gallery for one writer; the hold ends with the process, however it ends."""
+    import fcntl
+
+    with (folder / ".writer").open("a+") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise GalleryError(f"'{folder}' is being indexed by another process; wait for it to end") from None
+        yield
 
 
 @contextmanager

@@ -117,6 +117,7 @@ def calibrate(
     selector = Selector(gallery)
     target = among or selector.default_target()
     rows = selector.select(NO_FILTERS, target)
+    gallery.vectors  # noqa: B018 (held against their checksums, and mended, before anything is learnt from them)
     retriever = Retriever(gallery)
     vectors = retriever.encode([known.query for known in queries], direction)
     usable = _answerable(retriever, queries, vectors, direction)

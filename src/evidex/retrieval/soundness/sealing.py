@@ -25,13 +25,17 @@ def seal_all(folder: Path, gallery: Mapping[str, Any], version: int) -> Seal:
     return seal
 
 
-def seal_table(folder: Path, version: int) -> Seal | None:
-    """Seal what the table has new and forget what it has dropped; None where the gallery has no seal."""
+def seal_table(folder: Path, version: int, *, anew: str | None = None) -> Seal | None:
+    """Seal what the table has new and forget what it has dropped; None where the gallery has no seal.
+
+    ``anew`` names a file that was written again, under a name that had been lost.
+    """
     sealed: list[Seal] = []
 
     def how(seal: Seal) -> Seal:
         others = {name: digests for name, digests in seal.files.items() if not name.startswith(f"{_ROWS}/")}
-        sealed.append(Seal(seal.gallery, version, {**others, **_sealed_table(folder, seal.files)}))
+        known = {name: digests for name, digests in seal.files.items() if name != anew}
+        sealed.append(Seal(seal.gallery, version, {**others, **_sealed_table(folder, known)}))
         return sealed[0]
 
     with changing(folder) as change:
