@@ -60,6 +60,8 @@ def map_vectors(folder: Path, dataset: Any, dim: int, *, anew: bool = False) -> 
             if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC):
                 raise
             return MappedVectors(_in_memory(dataset, rows, dim))
+        except DamagedVectors:  # what was written just now is short already: this disk keeps nothing
+            return MappedVectors(_in_memory(dataset, rows, dim))
     raise AssertionError("unreachable")
 
 

@@ -64,7 +64,7 @@ def _file(gallery: Gallery, pattern: str) -> Path:
 
 
 def _mapped(gallery: Gallery) -> Path:
-    return gallery.path / json.loads((gallery.path / "vectors.json").read_text())["file"]
+    return gallery.path / str(json.loads((gallery.path / "vectors.json").read_text())["file"])
 
 
 @pytest.mark.parametrize("place", [3, 1000, -1])
