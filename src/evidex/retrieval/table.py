@@ -31,7 +31,8 @@ def open_table(folder: Path, dim: int, checks: FileChecks) -> Any:
     """The newest version; DamagedError where it or one that was there is gone, or is not what was written."""
     import lance
 
-    newest = max(manifests(folder), default=None)
+    versions = manifests(folder)
+    newest = max(versions, default=None)
     if newest is None:
         raise damaged(folder, f"its rows are gone ({_VERSIONS} names no version)")
     checks.take_up_seal()
@@ -39,7 +40,7 @@ def open_table(folder: Path, dim: int, checks: FileChecks) -> Any:
         raise damaged(
             folder, f"version {checks.seal.version} of its rows is gone, and {newest} is the last that is left"
         )
-    checks.check([manifests(folder)[newest]])
+    checks.check([versions[newest]])
     with reading(folder):
         dataset = lance.dataset(str(folder / ROWS))
         if dataset.version < newest:  # Lance was led astray by its hint of the newest version

@@ -13,12 +13,13 @@ from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gallery_info import INFO, GalleryInfo, parse_info, read_info
 from evidex.retrieval.gallery_model import OWN_MODEL, load_model_of
 from evidex.retrieval.gate import Calibration
-from evidex.retrieval.soundness.checks import FileChecks
+from evidex.retrieval.soundness.checks import FileChecks, state_of
 from evidex.retrieval.soundness.content import check_rows
 from evidex.retrieval.soundness.seal import SEAL, Seal, digest_of, files_under, read_seal
 from evidex.retrieval.soundness.sealing import CALIBRATION, MODEL
 from evidex.retrieval.table import ROWS, files_of, manifests, open_at
 
+_TRIES = 3
 Kind = Literal["seal", "info", "version", "rows", "stray", "vectors", "calibration", "model"]
 
 
@@ -72,7 +73,17 @@ class _Look:
 
 
 def verify(folder: Path, *, progress: Progress = silent) -> Report:
-    """Read all of a gallery and say what is wrong with it; GalleryError where there is none. Changes nothing."""
+    """Read all of a gallery and say what is wrong with it; GalleryError where there is none. Mends nothing."""
+    for _ in range(_TRIES):
+        before = state_of(folder / SEAL)
+        report = _verify(folder, progress)
+        if report.sound or state_of(folder / SEAL) == before:
+            break
+        # Somebody has written to it meanwhile, and what was read may be of before and after.
+    return report
+
+
+def _verify(folder: Path, progress: Progress) -> Report:
     started = time.monotonic()
     look = _Look(folder, progress)
     seal, info = _said(look)
