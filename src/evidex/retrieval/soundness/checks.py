@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from evidex.errors import DamagedError
 from evidex.files import write_json_atomic
 from evidex.retrieval.soundness.seal import SEAL, Digest, Seal, damaged, digest_of, read_seal
 
@@ -132,6 +131,3 @@ def _read_checked(folder: Path) -> dict[str, State]:
         return {str(name): (int(a), int(b), int(c), int(d)) for name, (a, b, c, d) in files.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
-
-
-__all__ = ["CHECKED", "DamagedError", "FileChecks", "State", "is_settled", "state_of"]

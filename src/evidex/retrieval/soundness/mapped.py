@@ -8,7 +8,7 @@ are checked again before they are used; `recheck` after a scan does it for what 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -95,6 +95,3 @@ class MappedVectors:
             name = getattr(self._stream, "name", "the vectors")
             raise DamagedVectors(f"'{name}' is damaged; 'evidex verify --repair' makes it again from the table")
         self._sound[block] = True
-
-
-Ensure = Callable[[int, int], None]

@@ -62,7 +62,7 @@ def read_seal(folder: Path) -> Seal | None:
             for name, entries in content["files"].items()
         }
         return Seal(dict(content["gallery"]), int(content["version"]), files)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise damaged(folder, f"{SEAL}, which holds the checksums, cannot be read ({_line(error)})") from None

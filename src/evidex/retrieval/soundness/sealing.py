@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evidex.retrieval.soundness.seal import Digest, Seal, changing, digest_of, files_under, read_seal, write_seal
+from evidex.retrieval.soundness.seal import Digest, Seal, changing, digest_of, files_under, write_seal
 
 MODEL = "model.safetensors"
 CALIBRATION = "calibration"
@@ -53,6 +53,3 @@ def _sealed_table(folder: Path, known: _Files) -> _Files:
 def _digests(folder: Path, names: list[str]) -> _Files:
     found = {name: digest_of(folder / name) for name in names}
     return {name: (digest,) for name, digest in found.items() if digest is not None}
-
-
-__all__ = ["CALIBRATION", "MODEL", "read_seal", "seal_all", "seal_table"]
