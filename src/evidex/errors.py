@@ -51,6 +51,10 @@ class GalleryError(InputError):
     """A gallery is missing, damaged, newer than this version or made by another model."""
 
 
+class DamagedError(GalleryError):
+    """Files of a gallery are gone or not what was written."""
+
+
 class NotFoundError(InputError):
     """An item that was asked for is not in the gallery."""
 
@@ -92,6 +96,7 @@ _OUTCOMES: dict[type[EvidexError], Outcome] = {
     ImageTooLargeError: Outcome(2, 413),
     ModelError: Outcome(2, 500),
     GalleryError: Outcome(2, 503),
+    DamagedError: Outcome(2, 503),
     NotFoundError: Outcome(2, 404),
     UnauthorizedError: Outcome(1, 401),
     BusyError: Outcome(1, 429),

@@ -94,7 +94,7 @@ def test_a_gallery_with_damaged_rows_is_one_line(gallery: Gallery, evidex: Runne
         file.write_bytes(file.read_bytes()[:100])
     ran = evidex("search", "a river", "--gallery", damaged)
     assert ran.code == 2
-    assert ran.err.startswith("evidex: error: the gallery's rows cannot be read")
+    assert ran.err.startswith(f"evidex: error: '{damaged}' is damaged: rows.lance/data/")
     assert len(ran.err.splitlines()) == 1
 
 

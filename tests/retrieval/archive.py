@@ -42,6 +42,14 @@ def arbitrary_gallery(folder: Path, model: Model, count: int, copies: int = 1) -
     return gallery
 
 
+def rewrite(gallery: Gallery, path: Path, content: str) -> None:
+    """Replace a file of ``gallery`` as evidex would: it is sealed as it then is."""
+    from evidex.retrieval.soundness.seal import digest_of_bytes, store
+
+    name = str(path.relative_to(gallery.path))
+    store(gallery.path, name, lambda place: place.write_text(content), digest_of_bytes(content.encode()))
+
+
 def picture(seed: int, size: tuple[int, int] = (48, 40)) -> Image.Image:
     rng = np.random.default_rng(seed)
     coarse = rng.integers(0, 256, (6, 6, 3), dtype=np.uint8)

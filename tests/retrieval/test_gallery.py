@@ -120,6 +120,8 @@ def test_another_models_gallery_is_refused(gallery: Gallery) -> None:
 def test_what_is_no_gallery_is_refused_in_words(gallery: Gallery, tmp_path: Path) -> None:
     with pytest.raises(GalleryError, match="no gallery; make one"):
         Gallery.open(tmp_path / "nowhere")
+    with pytest.raises(GalleryError, match="no gallery; make one"):
+        Gallery.open(gallery.path / "gallery.json")
     with pytest.raises(GalleryError, match="already"):
         Gallery.create(gallery.path, tiny_model())
     write_images(tmp_path / "pictures", 1)
@@ -127,6 +129,7 @@ def test_what_is_no_gallery_is_refused_in_words(gallery: Gallery, tmp_path: Path
         Gallery.create(tmp_path / "pictures", tiny_model())
     info = gallery.path / "gallery.json"
     content = json.loads(info.read_text())
+    (gallery.path / "seal.json").unlink()
     info.write_text(json.dumps({**content, "format": 99}))
     with pytest.raises(GalleryError, match="format 99, newer"):
         Gallery.open(gallery.path)

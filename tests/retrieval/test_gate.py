@@ -119,8 +119,16 @@ def test_a_calibration_of_something_else_is_refused() -> None:
 def test_a_damaged_file_is_refused_in_words(tmp_path: Path, change: dict[str, object]) -> None:
     path = tmp_path / "calibration.json"
     calibration_of([1.0, 2.0]).save(path)
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 3} | change))
     with pytest.raises(DataError, match="is no calibration"):
+        Calibration.load(path)
+
+
+def test_a_calibration_whose_numbers_changed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    calibration_of([1.0, 2.0]).save(path)
+    path.write_text(path.read_text().replace("2.0", "2.5"))
+    with pytest.raises(DataError, match="checksum is wrong"):
         Calibration.load(path)
 
 
@@ -133,7 +141,7 @@ def test_foreign_missing_and_newer_files_are_refused_in_words(tmp_path: Path) ->
         with pytest.raises(DataError, match="is no calibration"):
             Calibration.load(path)
     path.write_text('{"format": 99}')
-    with pytest.raises(DataError, match="format 99, newer than 3"):
+    with pytest.raises(DataError, match="format 99, newer than 4"):
         Calibration.load(path)
 
 

@@ -15,7 +15,7 @@ from evidex.data.footprints import Bounds, Footprint
 from evidex.encoders.model import Model
 from evidex.errors import InputError
 from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate, self_calibrate
-from evidex.retrieval.certainty.calibration_store import calibration_path
+from evidex.retrieval.certainty.calibration_store import calibration_path, store_calibration
 from evidex.retrieval.contact_sheet import write_contact_sheet
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
@@ -23,7 +23,8 @@ from evidex.retrieval.gate import Calibration
 from evidex.retrieval.refine import RsRefiner
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
-from tests.retrieval.archive import WORDS, picture, tiny_model, write_images
+from evidex.retrieval.soundness.seal import drop, files_under
+from tests.retrieval.archive import WORDS, picture, rewrite, tiny_model, write_images
 
 _TESTED_FOR = ("top", "refine_ratio", "gallery_size")
 
@@ -55,13 +56,12 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> Gallery:
 
 def _calibrate(gallery: Gallery, scores: list[float], score: str = "vacuity", direction: str = "text") -> None:
     calibration = Calibration(tiny_model().fingerprint, direction, 80, score, np.array(scores))  # type: ignore[arg-type]
-    calibration.save(gallery.path / "calibration" / f"{direction}-to-images.json")
+    store_calibration(gallery, calibration, "images")
 
 
 @pytest.fixture(autouse=True)
 def uncalibrated(gallery: Gallery) -> None:
-    for path in (gallery.path / "calibration").glob("*"):
-        path.unlink()
+    drop(gallery.path, files_under(gallery.path, "calibration"))
 
 
 def test_hits_and_evidence_are_those_of_a_plain_loop(gallery: Gallery) -> None:
@@ -269,10 +269,10 @@ def test_a_promise_is_made_only_of_searches_like_those_it_was_tested_on(tmp_path
     path = calibration_path(made, "text", "images")
     stored = json.loads(path.read_text())
     older = [{k: v for k, v in g.items() if k not in _TESTED_FOR} for g in stored["guarantees"]]
-    path.write_text(json.dumps(stored | {"format": 1, "guarantees": older}))
+    rewrite(made, path, json.dumps(stored | {"format": 1, "guarantees": older}))
     answer = Retriever(made).search(text=texts[0], top=20)
     assert (answer.is_calibrated, answer.promise) == (True, None)
-    path.write_text(json.dumps(stored))
+    rewrite(made, path, json.dumps(stored))
 
     retriever = Retriever(made)
     assert retriever.search(text=texts[0], top=20).promise is not None

@@ -14,7 +14,7 @@ import numpy as np
 from fastapi import FastAPI
 
 from evidex.data.scenes.archive import render_archive
-from evidex.retrieval.certainty.calibration_store import calibration_path
+from evidex.retrieval.certainty.calibration_store import store_calibration
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration, Direction
 from evidex.retrieval.indexing import IndexOptions
@@ -48,7 +48,7 @@ def _calibrate(gallery: Gallery, direction: Direction) -> None:
         a, b, c = sorted(-np.log(1 / answer.uncertainty - 1) for answer in found)
         scores = np.concatenate([np.linspace(a - 1, a + (b - a) / 2, 90), np.linspace(b, b + (c - b) / 2, 9), [c + 1]])
     calibration = Calibration(gallery.info.model_fingerprint, direction, len(gallery), "vacuity", scores)
-    calibration.save(calibration_path(gallery, direction, "images"))
+    store_calibration(gallery, calibration, "images")
 
 
 def texts_by_verdict(gallery: Gallery) -> dict[str, str]:

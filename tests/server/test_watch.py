@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from evidex.errors import GalleryError
+from evidex.retrieval.certainty.calibration_store import store_calibration
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration
 from evidex.retrieval.rows import Row, item_id
@@ -39,7 +40,7 @@ def _row(name: str) -> Row:
 def _calibrate(gallery: Gallery, offset: float) -> None:
     scores = np.linspace(0, 1, 50) + offset
     calibration = Calibration(gallery.info.model_fingerprint, "text", 2, "vacuity", scores)
-    calibration.save(gallery.path / "calibration" / "text-to-images.json")
+    store_calibration(gallery, calibration, "images")
 
 
 def test_every_change_shows_and_nothing_else_does(tmp_path: Path) -> None:
@@ -117,7 +118,7 @@ def test_a_gallery_that_was_taken_away_is_said_to_who_asks(tmp_path: Path) -> No
     engine.warm_up()
     (tmp_path / "gallery").rename(tmp_path / "elsewhere")
     engine.gallery._columns.clear()
-    with pytest.raises(GalleryError, match="is gone or damaged"):
+    with pytest.raises(GalleryError, match="is damaged: its rows are gone"):
         engine.run(Neighbours(3), ["any"])
     (tmp_path / "elsewhere").rename(tmp_path / "gallery")
     assert len(engine.run(Search("text", 3), ["a river"])[0].hits) == 3

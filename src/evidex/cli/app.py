@@ -9,7 +9,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from evidex.cli import benchmark, calibrate, degrade, evaluate, index, sample, search, serve, train
+from evidex.cli import benchmark, calibrate, degrade, evaluate, index, sample, search, serve, train, verify
 from evidex.errors import EvidexError, GalleryError, InputError, InputWarning, outcome
 
 app = typer.Typer(
@@ -19,7 +19,7 @@ app = typer.Typer(
 )
 
 # The verbs' modules are light: each imports what it works with when it is called.
-for verb in (index, search, serve, calibrate, sample, train, evaluate, benchmark, degrade):
+for verb in (index, search, serve, verify, calibrate, sample, train, evaluate, benchmark, degrade):
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
 
 

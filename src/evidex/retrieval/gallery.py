@@ -5,14 +5,16 @@ rows.lance/        the rows with their vectors; what is committed survives any c
 vectors-*.f32      the vectors again, memory-mapped for the scan; derived
 model.safetensors  the model itself, unless it is known by name or path
 calibration/       what the gate knows about queries
+seal.json          size and checksum of all that, but for what is derived
+checked.json       which files were found to be as sealed, and when; derived
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +22,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.errors import GalleryError, NotFoundError
-from evidex.files import write_json_atomic
+from evidex.errors import DamagedError, GalleryError, NotFoundError
 from evidex.progress import Progress, silent
+from evidex.retrieval.gallery_info import FORMAT, INFO, GalleryInfo, read_info, write_info
+from evidex.retrieval.gallery_model import OWN_MODEL, check_model, known_source, load_model_of
 from evidex.retrieval.precision import Precision, ScanVectors, scan_vectors
-from evidex.retrieval.rows import Row, from_table, row_schema, stored_path, to_table, vectors_in
+from evidex.retrieval.rows import Row, from_table, stored_path, to_table, vectors_in
+from evidex.retrieval.soundness.checks import FileChecks
+from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
+from evidex.retrieval.soundness.seal import SEAL, Seal
+from evidex.retrieval.soundness.sealing import MODEL, seal_all, seal_table
+from evidex.retrieval.table import ROWS, files_of, new_table, one_writer, open_table, reading
 from evidex.retrieval.vector_file import map_vectors
 
 if TYPE_CHECKING:
@@ -33,38 +41,28 @@ if TYPE_CHECKING:
     from evidex.encoders.model import Model
     from evidex.retrieval.indexing import IndexOptions, IndexReport
 
-FORMAT = 1
-_INFO = "gallery.json"
-_ROWS = "rows.lance"
-_MODEL = "model.safetensors"
-_OWN_MODEL = "(in the gallery)"
 _ROWS_IN_FRAGMENT = 65536
 _KEEP_VERSIONS = timedelta(hours=1)
 _IDS_AT_ONCE = 1000
-
-
-@dataclass(frozen=True)
-class GalleryInfo:
-    """What gallery.json says."""
-
-    format: int
-    model_fingerprint: str
-    model: str
-    """Where the model is: a name or path for `load_model`, or the gallery itself."""
-    dim: int
-    temperature: float
+_LOG = logging.getLogger("evidex.gallery")
 
 
 class Gallery:
-    """Rows at one version of the table; `refresh` moves on to the newest."""
+    """Rows at one version of the table; `refresh` moves on to the newest.
 
-    def __init__(self, path: Path, info: GalleryInfo, model: Model | None) -> None:
+    What is read is held against the seal first (`evidex.retrieval.soundness`): damage is a DamagedError, but for the
+    mapped vectors, which are made again from the table.
+    """
+
+    def __init__(self, path: Path, info: GalleryInfo, model: Model | None, seal: Seal | None) -> None:
         self.path = path
         self.info = info
+        self.checks = FileChecks(path, seal)
         self._model = model
-        self._dataset = _open_rows(path, info.dim)
+        self._dataset = open_table(path, info.dim, self.checks)
         self._version = int(self._dataset.version)
-        self._vectors: NDArray[np.float32] | None = None
+        self._files = files_of(path, self._dataset)
+        self._mapped: MappedVectors | None = None
         self._scanned: dict[Precision, ScanVectors] = {}
         self._columns: dict[str, Any] = {}
 
@@ -76,43 +74,35 @@ class Gallery:
         that it can be opened again anywhere.
         """
         folder = Path(path)
-        if (folder / _INFO).exists():
+        if (folder / INFO).exists():
             raise GalleryError(f"'{folder}' is a gallery already; open it with Gallery.open, or choose another folder")
+        if (folder / SEAL).exists():
+            raise DamagedError(f"'{folder}' is a gallery without its {INFO}; 'evidex verify --repair' writes it again")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise GalleryError(f"'{folder}' exists and is no gallery; choose a new folder")
         folder.mkdir(parents=True, exist_ok=True)
-        where = _known_source(model, source)
-        if where == _OWN_MODEL:
-            model.save(folder / _MODEL)
+        where = known_source(model, source)
+        if where == OWN_MODEL:
+            model.save(folder / MODEL)
         info = GalleryInfo(FORMAT, model.fingerprint, where, model.dim, model.temperature)
-        write_json_atomic(folder / _INFO, asdict(info))
-        return cls(folder, info, model)
+        new_table(folder, info.dim)
+        seal = seal_all(folder, asdict(info), 1)
+        write_info(folder, info)
+        return cls(folder, info, model, seal)
 
     @classmethod
     def open(cls, path: str | Path, model: Model | None = None) -> Gallery:
         """Open a gallery; ``model`` must be the one it was made with and is loaded when needed if not given."""
         folder = Path(path)
-        info = _read_info(folder)
+        info, seal = read_info(folder)
         if model is not None:
-            _check_model(folder, info, model)
-        return cls(folder, info, model)
+            check_model(folder, info, model)
+        return cls(folder, info, model, seal)
 
     @property
     def model(self) -> Model:
         if self._model is None:
-            from evidex.encoders.model import load_model
-            from evidex.errors import ModelError
-
-            own = self.info.model == _OWN_MODEL
-            try:
-                model = load_model(self.path / _MODEL if own else self.info.model)
-            except ModelError as error:
-                raise GalleryError(
-                    f"'{self.path}' was made with model '{self.info.model}', which cannot be loaded ({error}); "
-                    "name it with --model"
-                ) from None
-            _check_model(self.path, self.info, model)
-            self._model = model
+            self._model = load_model_of(self.path, self.info, self.checks)
         return self._model
 
     @property
@@ -127,21 +117,66 @@ class Gallery:
     def version(self) -> int:
         return self._version
 
+    @property
+    def dataset(self) -> Any:
+        """The Lance dataset at this version, its files not held against the seal."""
+        return self._dataset
+
     def __len__(self) -> int:
-        return int(self._dataset.count_rows())
+        with reading(self.path):
+            return int(self._dataset.count_rows())
+
+    @property
+    def mapped(self) -> MappedVectors:
+        """The vectors as they lie on the disk, not yet held against their checksums."""
+        if self._mapped is None:
+            with reading(self.path):
+                self._mapped = map_vectors(self.path, self._table, self.dim)
+        return self._mapped
 
     @property
     def vectors(self) -> NDArray[np.float32]:
-        """(rows, dim), read-only; row i is that of ``rows([i])``."""
-        if self._vectors is None:
-            self._vectors = map_vectors(self.path, self._dataset, self.dim)
-        return self._vectors
+        """(rows, dim), read-only and sound; row i is that of ``rows([i])``."""
+        try:
+            self.mapped.ensure_all()
+        except DamagedVectors:
+            self.remake_vectors()
+        return self.mapped.values
+
+    def remake_vectors(self) -> None:
+        """Write the mapped vectors anew from the table, of which they are a copy."""
+        _LOG.warning("the mapped vectors of '%s' were damaged and are made again from its table", self.path)
+        self._scanned = {}
+        with reading(self.path):
+            self._mapped = map_vectors(self.path, self._table, self.dim, anew=True)
 
     def scan_vectors(self, precision: Precision = "float32") -> ScanVectors:
         """The vectors as a scan reads them; rounded ones are made once a version and held in memory."""
         if precision not in self._scanned:
-            self._scanned[precision] = scan_vectors(self.vectors, precision)
+            values = self.mapped.values if precision == "float32" else self.vectors
+            self._scanned[precision] = scan_vectors(values, precision)
+        if precision == "float32":
+            self.mapped.look()
+            return replace(self._scanned[precision], ensure=self.mapped.ensure)
+        self.mapped.recheck()  # the best rows are scored with what is mapped
         return self._scanned[precision]
+
+    def check(self) -> None:
+        """DamagedError if what was read so far has changed on the disk meanwhile and is not what was written."""
+        self.checks.check(self._files)
+        if self._mapped is not None:
+            self._mapped.recheck()
+
+    def patrol(self) -> Iterator[None]:
+        """Read everything again though nothing tells of a change, piece by piece; DamagedError as `check`."""
+        yield from self.mapped.patrol()
+        yield from self.checks.patrol(self._files)
+
+    @property
+    def _table(self) -> Any:
+        """The dataset, its files held against the seal; those that did not change since are not read again."""
+        self.checks.check(self._files)
+        return self._dataset
 
     def refresh(self) -> bool:
         """Move to the newest version; whether anything is new."""
@@ -154,7 +189,8 @@ class Gallery:
         if not len(positions):
             return []
         names = [name for name in self._dataset.schema.names if name != "vector"]
-        return from_table(self._dataset.take([int(position) for position in positions], columns=names))
+        with reading(self.path):
+            return from_table(self._table.take([int(position) for position in positions], columns=names))
 
     def find(self, row_id: str) -> Row:
         """The row with this id."""
@@ -170,18 +206,30 @@ class Gallery:
     def column(self, name: str) -> Any:
         """One column of all rows as an Arrow array, kept until the gallery moves on."""
         if name not in self._columns:
-            table = self._dataset.to_table(columns=[name])
-            self._columns[name] = table.column(0).combine_chunks()
+            with reading(self.path):
+                table = self._table.to_table(columns=[name])
+                self._columns[name] = table.column(0).combine_chunks()
         return self._columns[name]
 
     def records(self, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
         """All rows, as far as ``columns`` go; paths come as the system names them."""
         names = [*columns, *(["raw_path"] if "path" in columns else [])]
-        for batch in self._dataset.to_batches(columns=names, scan_in_order=True):
+        for batch in self.batches(names):
             for record in batch.to_pylist():
                 if "path" in record:
                     record["path"] = stored_path(record["path"], record.pop("raw_path"))
                 yield record
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """All rows in their order as Arrow batches."""
+        with reading(self.path):
+            batches = self._table.to_batches(columns=columns, scan_in_order=True)
+        while True:
+            with reading(self.path):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
 
     def open_image(self, row: Row, *, longest: int = 512) -> Image:
         """The picture of a row as it was encoded, at most ``longest`` pixels a side."""
@@ -216,129 +264,78 @@ class Gallery:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the gallery for one writer; the hold ends with the process, however it ends."""
-        import fcntl
-
-        with (self.path / ".writer").open("a+") as stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise GalleryError(f"'{self.path}' is being indexed by another process; wait for it to end") from None
+        with one_writer(self.path):
             self.refresh()
+            if self.checks.seal is None:  # made before there were seals
+                self.reseal()
             yield
+
+    def reseal(self) -> None:
+        """Seal all files as they are."""
+        self.info = replace(self.info, format=FORMAT)
+        self.checks.adopt(seal_all(self.path, asdict(self.info), self._version))
+        write_info(self.path, self.info)
 
     def append(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
         """Commit new rows; when this returns they are there to stay."""
         import lance
 
         if rows:
-            self._moved_to(lance.write_dataset(to_table(rows, vectors), self._dataset, mode="append"))
+            self._committed(lance.write_dataset(to_table(rows, vectors), self._table, mode="append"))
 
     def replace(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
         """Commit rows in place of those with the same ids, in one step."""
         if rows:
-            merge = self._dataset.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+            merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
             merge.execute(to_table(rows, vectors))
-            self._reopen()
+            self._committed()
 
     def remove(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _IDS_AT_ONCE):
-            self._dataset.delete(_id_filter(ids[start : start + _IDS_AT_ONCE]))
-        self._reopen()
+            self._table.delete(_id_filter(ids[start : start + _IDS_AT_ONCE]))
+            self._committed()
 
     def compact(self) -> None:
         """Join the many small pieces that commits leave, and forget versions that nobody reads any more."""
-        self._dataset.optimize.compact_files(
+        self._table.optimize.compact_files(
             target_rows_per_fragment=_ROWS_IN_FRAGMENT, materialize_deletions_threshold=0.0
         )
-        self._reopen()
+        self._committed()
         self._dataset.cleanup_old_versions(older_than=_KEEP_VERSIONS)
+        self._committed()
 
     def pieces(self) -> int:
         return len(self._dataset.get_fragments())
 
     def _where(self, ids: Sequence[str]) -> Iterator[tuple[Row, NDArray[np.float32]]]:
         for start in range(0, len(ids), _IDS_AT_ONCE):
-            table = self._dataset.to_table(filter=_id_filter(ids[start : start + _IDS_AT_ONCE]))
-            yield from zip(from_table(table), vectors_in(table), strict=True)
+            with reading(self.path):
+                table = self._table.to_table(filter=_id_filter(ids[start : start + _IDS_AT_ONCE]))
+                found = list(zip(from_table(table), vectors_in(table), strict=True))
+            yield from found
 
-    def _reopen(self) -> None:
+    def _committed(self, dataset: Any = None) -> None:
+        """Seal what this process has just written, and go on with it."""
         import lance
 
-        try:
-            newest = lance.dataset(str(self.path / _ROWS))
-        except (OSError, ValueError) as error:
-            cause = " ".join(str(error).split())[:120]
-            raise GalleryError(f"'{self.path}' is gone or damaged ({cause}); bring it back") from None
+        newest = lance.dataset(str(self.path / ROWS)) if dataset is None else dataset
+        seal = seal_table(self.path, int(newest.version))
+        if seal is not None:
+            self.checks.adopt(seal)
         self._moved_to(newest)
+
+    def _reopen(self) -> None:
+        self._moved_to(open_table(self.path, self.dim, self.checks))
 
     def _moved_to(self, dataset: Any) -> None:
         """Look at another version. Lance moves a dataset itself along with its own changes, so ours is kept apart."""
         self._dataset = dataset
         if self._version != dataset.version:
             self._version = int(dataset.version)
-            self._vectors = None
+            self._files = files_of(self.path, dataset)
+            self._mapped = None
             self._scanned = {}
             self._columns = {}
-
-
-def _known_source(model: Model, source: str | Path | None) -> str:
-    from evidex.encoders.model import SHIPPED
-
-    if source is None:
-        return "compact" if _shipped_fingerprint(SHIPPED) == model.fingerprint else _OWN_MODEL
-    return str(Path(source).resolve()) if Path(source).exists() else str(source)
-
-
-def _shipped_fingerprint(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    from safetensors import safe_open
-
-    with safe_open(path, framework="np") as stream:
-        description: Mapping[str, Any] = json.loads((stream.metadata() or {}).get("evidex", "{}"))
-    return description.get("fingerprint")
-
-
-def _read_info(folder: Path) -> GalleryInfo:
-    try:
-        content = json.loads((folder / _INFO).read_bytes())
-        version = content["format"]
-        if isinstance(version, int) and version > FORMAT:
-            raise GalleryError(f"'{folder}' has gallery format {version}, newer than {FORMAT}; update evidex")
-        return GalleryInfo(**content)
-    except (FileNotFoundError, NotADirectoryError):
-        if folder.is_dir() and any(folder.iterdir()):
-            remedy = f"if these are pictures, put them into one: 'evidex index {folder} --gallery NEW_FOLDER'"
-        else:
-            remedy = f"make one with 'evidex index PATH --gallery {folder}'"
-        raise GalleryError(f"'{folder}' is no gallery; {remedy}") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise GalleryError(f"'{folder}' is damaged: {_INFO} cannot be read ({error}); index into a new one") from None
-
-
-def _check_model(folder: Path, info: GalleryInfo, model: Model) -> None:
-    if model.fingerprint != info.model_fingerprint:
-        raise GalleryError(
-            f"'{folder}' was made with another model ({info.model_fingerprint[:12]}, not {model.fingerprint[:12]}); "
-            "use that one, or index into a new gallery"
-        )
-
-
-def _open_rows(folder: Path, dim: int) -> Any:
-    import lance
-    import pyarrow as pa
-
-    uri = str(folder / _ROWS)
-    try:
-        if any((folder / _ROWS / "_versions").glob("*.manifest")):
-            return lance.dataset(uri)
-        # A crash between the two files of a new gallery leaves it without a table.
-        schema = row_schema(dim)
-        return lance.write_dataset(pa.table([pa.array([], field.type) for field in schema], schema=schema), uri)
-    except (OSError, ValueError) as error:
-        raise GalleryError(
-            f"'{folder}' is damaged: its rows cannot be opened ({error}); index into a new folder"
-        ) from None
 
 
 def _id_filter(ids: Sequence[str]) -> str:

@@ -22,21 +22,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evidex.errors import DataError, InputError, ModelError
-from evidex.files import write_json_atomic
+from evidex.files import write_atomic
 from evidex.retrieval.certainty.guarantee import Guarantee
 from evidex.retrieval.certainty.reckoning import RECKONED, Reckoning
 from evidex.retrieval.certainty.reckoning_store import reckoning_from_json, reckoning_json
 from evidex.retrieval.partial import Partial, ScanResult
 from evidex.retrieval.refine import deferred
+from evidex.retrieval.soundness.seal import checksum_of
 
 __all__ = ["Calibration", "Direction", "Gate", "certainty_lost", "deferred"]
 
 Scores = NDArray[np.float64]
 Direction = Literal["text", "image"]
 _DIRECTIONS = ("text", "image")
-_FORMAT = 3
+_FORMAT = 4
 # Guarantees of format 1 do not say what they were tested for, and formats before 3 have no reckoning.
-_READABLE = (1, 2, 3)
+_READABLE = (1, 2, 3, 4)
+_FIRST_WITH_CHECK = 4
 
 
 @dataclass(frozen=True)
@@ -115,21 +117,23 @@ class Calibration:
                 " run evidex calibrate, and restart servers of this gallery"
             )
 
+    def dumps(self) -> str:
+        """What `load` reads: JSON with a checksum of itself."""
+        content = {
+            "format": _FORMAT,
+            "model_fingerprint": self.model_fingerprint,
+            "direction": self.direction,
+            "gallery_size": self.gallery_size,
+            "score": self.score,
+            "scores": self.scores.tolist(),
+            "guarantees": [asdict(guarantee) for guarantee in self.guarantees],
+            "reckoning": None if self.reckoning is None else reckoning_json(self.reckoning),
+            "knowing": self.knowing,
+        }
+        return json.dumps({**content, "check": checksum_of(content)}, indent=1, allow_nan=False) + "\n"
+
     def save(self, path: Path) -> None:
-        write_json_atomic(
-            path,
-            {
-                "format": _FORMAT,
-                "model_fingerprint": self.model_fingerprint,
-                "direction": self.direction,
-                "gallery_size": self.gallery_size,
-                "score": self.score,
-                "scores": self.scores.tolist(),
-                "guarantees": [asdict(guarantee) for guarantee in self.guarantees],
-                "reckoning": None if self.reckoning is None else reckoning_json(self.reckoning),
-                "knowing": self.knowing,
-            },
-        )
+        write_atomic(path, self.dumps())
 
     @classmethod
     def load(cls, path: Path) -> Calibration:
@@ -140,6 +144,9 @@ class Calibration:
                 raise DataError(f"{str(path)!r} has calibration format {version}, newer than {_FORMAT}; update evidex")
             if version not in _READABLE:
                 raise ValueError(f"format {version!r}")
+            check = content.pop("check", None)
+            if version >= _FIRST_WITH_CHECK and check != checksum_of(content):
+                raise ValueError("its checksum is wrong")
             reckoning, knowing = content.get("reckoning"), content.get("knowing")
             return cls(
                 str(content["model_fingerprint"]),
@@ -153,7 +160,7 @@ class Calibration:
             )
         except FileNotFoundError:
             raise DataError(f"{str(path)!r} does not exist; make it with evidex calibrate") from None
-        except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError, InputError) as error:
+        except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError, InputError) as error:
             if isinstance(error, DataError):
                 raise
             raise DataError(f"{str(path)!r} is no calibration ({error}); make it again with evidex calibrate") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
@@ -20,6 +21,8 @@ class ScanVectors:
 
     scanned: NDArray[np.float32] | NDArray[np.uint16] | Int8Vectors
     exact: NDArray[np.float32] | None = None
+    ensure: Callable[[int, int], None] | None = None
+    """Called with the first and last row of what is read next; raises where that is damaged."""
 
 
 def checked_precision(name: str) -> Precision:

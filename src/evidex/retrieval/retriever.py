@@ -26,6 +26,7 @@ from evidex.retrieval.queries import Query, check_query, picture_of, shown
 from evidex.retrieval.refine import Refiner, RsRefiner, refine_queries
 from evidex.retrieval.rows import Row
 from evidex.retrieval.scan import scan
+from evidex.retrieval.soundness.steady import steadily
 from evidex.retrieval.untaught import ignored_words, is_faint, least_match, meant, strange_words
 
 if TYPE_CHECKING:
@@ -116,13 +117,7 @@ class Retriever:
 
     def _at_a_version_that_is_there(self, ask: Callable[[], T]) -> T:
         with self._lock:
-            try:
-                return ask()
-            except (OSError, ValueError):  # the latter is how Arrow tells of a missing file
-                # A writer has joined the table's pieces since, and removed those of the version that is open here.
-                if not self.refresh():
-                    raise
-                return ask()
+            return steadily(self.gallery, self.refresh, ask)
 
     def scan_rows(
         self, vectors: NDArray[np.float32], filters: Filters, target: Target, top: int
@@ -289,6 +284,7 @@ class Retriever:
             threads=self._threads,
             rows=rows,
             exact=held.exact,
+            ensure=held.ensure,
         )
 
     def _answers(self, queries: Sequence[Query], found: Found, promise: str | None) -> list[Answer]:

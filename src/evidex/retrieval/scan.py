@@ -37,12 +37,14 @@ def scan(
     rows: NDArray[np.bool_] | Ids | None = None,
     block_rows: int | None = None,
     exact: Floats | Sequence[Floats] | None = None,
+    ensure: Callable[[int, int], None] | None = None,
 ) -> ScanResult:
     """Compare (q, d) float32 queries with all rows of a gallery, or with the selected ``rows``.
 
     ``vectors`` are (n, d) rows in float32, in bfloat16 (as uint16 bits) or `Int8Vectors`, or a list of such shards; ids
     count through all shards. Memory-mapped arrays are read in place. ``rows`` is a mask over all rows, or sorted ids.
-    ``exact`` gives the float32 vectors of the same rows, to score the head of a smaller form again.
+    ``exact`` gives the float32 vectors of the same rows, to score the head of a smaller form again. ``ensure`` is
+    called with the first id and the one after the last of what is read next, from several threads; it may raise.
     """
     query_rows = _checked_queries(queries, temperature, top)
     dim = query_rows.shape[1]
@@ -62,8 +64,9 @@ def scan(
 
     blocks = cut_into_blocks(shards, selected, block_rows)
     work = _Work(
-        query_rows, shards, blocks, 1 / temperature, min(4 * top + 64, found), _thread_count(threads, len(blocks))
-    )
+        query_rows, shards, blocks, 1 / temperature, min(4 * top + 64, found), _thread_count(threads, len(blocks)),
+        ensure,
+    )  # fmt: skip
     sweep = _sweep(work)
     ids = sweep.head_rows
     scores = score_rows(query_rows, judges, ids)
@@ -83,6 +86,7 @@ class _Work:
     inverse_temperature: float
     capacity: int
     threads: int
+    ensure: Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,8 @@ def _sweep(work: _Work) -> _Sweep:
         heap_rows = np.full((queries, work.capacity), -1)
         sizes = np.zeros(queries, np.int64)
         while (number := take()) < len(work.blocks):
+            if work.ensure is not None:
+                work.ensure(*work.blocks[number].span)
             outputs = (heap_scores, heap_rows, sizes, peaks[number], sums[number])
             faults[number], norms[number] = run_block(work.blocks[number], *outputs)
         return heap_scores, heap_rows

@@ -20,9 +20,9 @@ def set_up(gallery: Gallery, direction: Direction) -> float:
         from PIL import Image
 
         query = gallery.model.encode_images([Image.new("RGB", (8, 8), "grey")])
-    if len(gallery.vectors):
+    if len(gallery):
         # A model may have nothing to say about a grey square; any direction will do.
         vector = np.nan_to_num(query).astype(np.float32)
-        scan(vector, gallery.vectors[:1], temperature=gallery.temperature, top=1)
+        scan(vector, np.asarray(gallery.mapped.values[:1]), temperature=gallery.temperature, top=1)
         gallery.rows([0])
     return time.perf_counter() - start

@@ -60,6 +60,14 @@ class Block:
     rows: Ids
     gather: bool
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first id and the one after the last."""
+        first, last = (self.first, self.stop - 1)
+        if self.gather:
+            first, last = int(self.rows[first]), int(self.rows[last])
+        return self.shard.base + first, self.shard.base + last + 1
+
 
 def as_shards(vectors: Vectors | Sequence[Vectors], dim: int) -> list[Shard]:
     """Check and number the shards. An array whose rows do not lie one after the other in memory is copied."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -19,10 +20,12 @@ from evidex.retrieval.parts.joined import JoinedRetriever, Parts
 from evidex.retrieval.parts.wire import PartFound
 from evidex.retrieval.precision import Precision
 from evidex.retrieval.retriever import REFINE_RATIO, Retriever
+from evidex.retrieval.soundness.steady import steadily
 from evidex.server.metrics import Metrics
 
 Mode = Literal["auto", "plain", "careful"]
 _NOWHERE = "no row passes, neither here nor on the other servers; loosen a filter"
+_PATROL_SECONDS = 0.01
 _REFINE: dict[Mode, float] = {"auto": REFINE_RATIO, "plain": 0.0, "careful": 1.0}
 
 
@@ -66,6 +69,7 @@ class Engine:
         self._metrics = metrics
         self._retrievers: dict[Mode, Retriever] = {}
         self._own = Retriever(gallery, precision=precision)
+        self._round: tuple[int, Iterator[None]] | None = None
         self.is_warm = False
 
     def warm_up(self) -> None:
@@ -90,6 +94,22 @@ class Engine:
             self.take_up(self.ask_parts())
         self._count_rows()
         return changed
+
+    def patrol(self) -> None:
+        """Hold a little more of the gallery against its checksums, whether or not anything tells of a change.
+
+        Damaged vectors are made again; DamagedError for anything else, and searches say the same from then on.
+        """
+        steadily(self.gallery, self.gallery.refresh, self._read_on)
+
+    def _read_on(self) -> None:
+        if self._round is None or self._round[0] != self.gallery.version:
+            self._round = self.gallery.version, self.gallery.patrol()
+        end = time.monotonic() + _PATROL_SECONDS
+        for _ in self._round[1]:
+            if time.monotonic() > end:
+                return
+        self._round = None
 
     def ask_parts(self) -> list[tuple[int, int]]:
         """Version and rows of each part; an error where one does not answer or holds vectors of another model.

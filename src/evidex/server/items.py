@@ -7,7 +7,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evidex.errors import ImageError, NotFoundError
+from evidex.errors import DamagedError, ImageError, NotFoundError
 from evidex.files import sha256_of
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.rows import Row
@@ -38,9 +38,10 @@ class Items:
                 return self._rows[row_id]
             try:
                 row = self._find(row_id)
-            except (OSError, ValueError):  # the latter is how Arrow tells of a missing file
-                # A writer has joined the table's pieces since, and removed those of the version that is open here.
-                self._gallery.refresh()
+            except DamagedError:
+                # Or a writer has joined the table's pieces since, and removed those of the version that is open here.
+                if not self._gallery.refresh():
+                    raise
                 row = self._find(row_id)
             self._rows[row_id] = row
             if len(self._rows) > _ROWS_KEPT:

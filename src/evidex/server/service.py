@@ -56,6 +56,7 @@ class Service:
         )
         metrics.waiting.set_function(lambda: self._batcher.waiting)
         self._watch: asyncio.Task[None] | None = None
+        self._seen: State | None = None
         self._overview: GalleryOut | None = None
         self.trouble: str | None = "the model is still being loaded; ask again in a moment"
         """Why the server is not ready; None when it is."""
@@ -121,30 +122,36 @@ class Service:
         except EvidexError as error:
             self.trouble = str(error)
             _LOG.error("not ready: %s", error)
-        seen: State | None = None
         while True:
             await asyncio.sleep(self.settings.refresh_seconds)
             try:
-                now = await self._in_search_thread(lambda: state_of(self.settings.gallery))
-                if now != seen:
-                    await self.refresh()
-                    seen = now  # taken before the look, so that what changed in between is seen the next time
-                if self.parts is not None:
-                    await self._look_at_parts()
+                await self._look()
                 if self.engine.is_warm:
                     self.trouble = None
             except PartError as error:
-                self.trouble = str(error)
-                _LOG.warning("%s", self.trouble)
+                self._say(str(error))
             except (EvidexError, OSError, ValueError) as error:
-                # The rows that are mapped go on being served.
-                self.trouble = f"the gallery cannot be read any more ({' '.join(str(error).split())[:200]})"
-                _LOG.warning("%s", self.trouble)
+                self._say(f"the gallery cannot be read any more ({' '.join(str(error).split())[:400]})")
 
-    async def _look_at_parts(self) -> None:
-        """Take up what other machines have new; a server that was started before them becomes ready with them."""
+    def _say(self, trouble: str) -> None:
+        if trouble != self.trouble:
+            _LOG.warning("%s", trouble)
+        self.trouble = trouble
+
+    async def _look(self) -> None:
+        """Take up what has changed, and hold a little more of the gallery against its checksums."""
+        now = await self._in_search_thread(lambda: state_of(self.settings.gallery))
+        if now != self._seen:
+            await self.refresh()
+            self._seen = now  # taken before the look, so that what changed in between is seen the next time
         if not self.engine.is_warm:
             await self._in_search_thread(self.engine.warm_up)
+        await self._in_search_thread(self.engine.patrol)
+        if self.parts is not None:
+            await self._look_at_parts()
+
+    async def _look_at_parts(self) -> None:
+        """Take up what other machines have new."""
         abouts = await asyncio.to_thread(self.engine.ask_parts)  # queries need not wait for that
         if await self._in_search_thread(lambda: self.engine.take_up(abouts)):
             self._overview = None

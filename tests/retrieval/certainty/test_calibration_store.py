@@ -16,7 +16,7 @@ from evidex.retrieval.certainty.calibration_store import Policy, calibration_pat
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
-from tests.retrieval.archive import WORDS, picture, tiny_model
+from tests.retrieval.archive import WORDS, picture, rewrite, tiny_model
 from tests.retrieval.certainty.world import unit
 
 QUERIES = [KnownQuery(f"{word} number {n}") for n in range(10) for word in WORDS]
@@ -93,7 +93,7 @@ def test_calibrations_of_before_do_not_tell_and_are_used(gallery: Gallery) -> No
     _calibrate(gallery)
     path = calibration_path(gallery, "text", "images")
     content = json.loads(path.read_text())
-    del content["knowing"]
-    path.write_text(json.dumps(content))
+    del content["knowing"], content["check"]
+    rewrite(gallery, path, json.dumps(content | {"format": 3}))
     gallery.model.acquaintance = _knowing("a harbour")
     assert _policy(gallery) is not None

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
-from evidex.retrieval.certainty.calibration_store import calibration_path, known_texts
+from evidex.retrieval.certainty.calibration_store import known_texts, store_calibration
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
 from evidex.retrieval.certainty.guarantee import Guarantee, find_threshold
 from evidex.retrieval.certainty.learning import (
@@ -117,6 +117,7 @@ def calibrate(
     selector = Selector(gallery)
     target = among or selector.default_target()
     rows = selector.select(NO_FILTERS, target)
+    gallery.vectors  # noqa: B018 (held against their checksums, and mended, before anything is learnt from them)
     retriever = Retriever(gallery)
     vectors = retriever.encode([known.query for known in queries], direction)
     usable = _answerable(retriever, queries, vectors, direction)
@@ -159,8 +160,7 @@ def calibrate(
         found = find_threshold(values, right, alpha=promise.alpha, delta=promise.delta, rng=rng)
         found = replace(found, top=top, refine_ratio=REFINE_RATIO, gallery_size=first.count)
         calibration = replace(calibration, guarantees=(found,))
-    path = calibration_path(gallery, direction, target, by_itself=by_itself)
-    calibration.save(path)
+    store_calibration(gallery, calibration, target, by_itself=by_itself)
     worth, taught = (None, 0) if lesson is None else (lesson.worth, int(lesson.taught.sum()))
     unknown = sum(bool(query.relevant) for query in queries) - len(answers)
     return Outcome(calibration, target, source, len(answers), worth, taught, strange, unknown)
@@ -284,7 +284,7 @@ def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | N
         values = values[np.isfinite(values)]  # not so where all others are copies
         if len(values) > LEAST_QUERIES:
             calibration = Calibration(gallery.info.model_fingerprint, "image", len(pictures) - 1, named, values)
-            calibration.save(calibration_path(gallery, "image", "images", by_itself=True))
+            store_calibration(gallery, calibration, "images", by_itself=True)
             outcomes.append(Outcome(calibration, "images", "images of the gallery", 0))
     return outcomes
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.errors import DataError, GalleryError
+from evidex.files import write_atomic
 from evidex.retrieval.certainty.guarantee import Guarantee
 from evidex.retrieval.certainty.scores import score_named
 from evidex.retrieval.certainty.signs import FIRST, Vectors
@@ -15,6 +17,7 @@ from evidex.retrieval.filters import Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration, Direction, Gate
 from evidex.retrieval.partial import ScanResult
+from evidex.retrieval.soundness.seal import digest_of_bytes, drop, store
 
 _LIKE_SIZE = 1.25
 
@@ -94,11 +97,19 @@ def known_texts(gallery: Gallery, direction: Direction) -> str | None:
     return "" if acquaintance is None else acquaintance.digest
 
 
+def store_calibration(gallery: Gallery, calibration: Calibration, target: Target, *, by_itself: bool = False) -> None:
+    """Put a calibration into the gallery, and its checksum into the seal."""
+    path = calibration_path(gallery, calibration.direction, target, by_itself=by_itself)
+    content = calibration.dumps()
+    path.parent.mkdir(exist_ok=True)
+    name = str(path.relative_to(gallery.path))
+    store(gallery.path, name, lambda place: write_atomic(place, content), digest_of_bytes(content.encode()))
+
+
 def forget(gallery: Gallery) -> None:
     """Drop the calibrations that were given; those that the gallery made of its own content stay."""
-    for path in (gallery.path / "calibration").glob("*.json"):
-        if not path.stem.endswith("-by-itself"):
-            path.unlink(missing_ok=True)
+    paths = (gallery.path / "calibration").glob("*.json")
+    drop(gallery.path, [str(p.relative_to(gallery.path)) for p in paths if not p.stem.endswith("-by-itself")])
 
 
 def load_policy(
@@ -106,10 +117,18 @@ def load_policy(
 ) -> Policy | None:
     """The stored calibration's gates; None if the gallery has none for such queries."""
     paths = [calibration_path(gallery, direction, target, by_itself=by_itself) for by_itself in (False, True)]
-    path = next((path for path in paths if path.exists()), None)
+    path = next((path for path in paths if path.exists() or _must_be_there(gallery, path)), None)
     if path is None:
         return None
-    calibration = Calibration.load(path)
+    gallery.checks.check([str(path.relative_to(gallery.path))])
+    try:
+        calibration = Calibration.load(path)
+    except DataError as error:
+        raise GalleryError(str(error)) from None
     knowing = None if calibration.knowing is None else known_texts(gallery, direction)
     calibration.check(gallery.info.model_fingerprint, direction, calibration.score, knowing=knowing)
     return Policy.of(calibration, refine_ratio, abstain_ratio, given=path == paths[0])
+
+
+def _must_be_there(gallery: Gallery, path: Path) -> bool:
+    return gallery.checks.expects(str(path.relative_to(gallery.path)))

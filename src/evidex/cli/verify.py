@@ -1,0 +1,44 @@
+"""evidex verify: whether a gallery is still what was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from evidex.retrieval.soundness.verify import Report
+
+
+def command(
+    gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")],
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended from what is sound.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+) -> None:
+    """Read all of a gallery and say what is damaged and what to do. Ends with 2 if something is, or still is."""
+    from dataclasses import asdict
+
+    from evidex.cli.console import print_json, progress_bar
+    from evidex.retrieval.soundness.repair import repair as mend
+    from evidex.retrieval.soundness.verify import verify
+
+    with progress_bar("Checking") as progress:
+        report = (mend if repair else verify)(gallery, progress=progress)
+    if as_json:
+        print_json({**asdict(report), "sound": report.sound})
+    else:
+        _tell(report)
+    if not report.sound:
+        raise typer.Exit(2)
+
+
+def _tell(report: Report) -> None:
+    for finding in report.findings:
+        typer.echo(f"{'mended' if finding.mended else 'damaged'}: {finding}")
+    for note in report.notes:
+        typer.echo(f"note: {note}")
+    rows = "" if report.rows is None else f", {report.rows} rows"
+    read = f"{report.files} files ({report.bytes / 2**20:.1f} MiB){rows} in {report.seconds:.1f} s"
+    state = "is sound" if report.sound else "is damaged"
+    typer.echo(f"{report.gallery} {state}: read {read}")

@@ -1,0 +1,1 @@
+"""Whether a gallery's files are still what was written, and what to do where they are not."""

@@ -1,0 +1,97 @@
+"""Mapped vectors that are held against their checksums before they are used.
+
+The file is cut into blocks of rows, each with a CRC-32. A block is checked when a scan first comes to it, through the
+very map that the scan reads, so a cold search reads the disk once. When the file's size or times change, all blocks
+are checked again before they are used; `recheck` after a scan does it for what changed while it ran.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.errors import DamagedError
+from evidex.retrieval.soundness.bus_guard import guard
+from evidex.retrieval.soundness.checks import State, is_settled, state_of
+
+_BLOCK_BYTES = 1 << 22
+
+
+class DamagedVectors(DamagedError):
+    """The mapped vectors are not what was written; they can be made again from the table."""
+
+
+def rows_a_block(dim: int) -> int:
+    return max(_BLOCK_BYTES // (4 * dim), 1)
+
+
+class MappedVectors:
+    """The vectors of one version of a gallery; ``checks`` are the sums of its blocks, none for vectors in memory."""
+
+    def __init__(self, values: NDArray[np.float32], stream: BinaryIO | None = None, checks: list[int] | None = None):
+        self.values = values
+        self._stream = stream
+        self._checks = checks or []
+        self._rows = rows_a_block(values.shape[1])
+        self._sound = np.zeros(len(self._checks), np.bool_)
+        self._state: State | None = None
+        self.look()
+
+    @classmethod
+    def of_file(cls, path: Path, rows: int, dim: int, checks: list[int]) -> MappedVectors:
+        """Map the file; FileNotFoundError where it is gone, DamagedVectors where it is too short."""
+        stream = path.open("rb")
+        try:
+            values: NDArray[np.float32] = np.memmap(stream, dtype=np.float32, mode="r", shape=(rows, dim))
+        except ValueError:
+            stream.close()
+            raise DamagedVectors(f"'{path}' is shorter than it was; 'evidex verify --repair' makes it again") from None
+        guard(values)
+        return cls(values, stream, checks)
+
+    def look(self) -> bool:
+        """Forget what was found sound if the file has changed since; whether it has."""
+        if self._stream is None:
+            return False
+        now = state_of(self._stream.fileno())
+        if now == self._state:
+            return False
+        self._sound[:] = False
+        # A change in the same tick of the clock would not show: look again the next time.
+        self._state = now if now is not None and is_settled(now) else None
+        return True
+
+    def ensure(self, first: int, stop: int) -> None:
+        """DamagedVectors unless rows ``first`` to ``stop`` are what was written."""
+        if self._stream is None or stop <= first:
+            return
+        for block in range(first // self._rows, -(-stop // self._rows)):
+            if not self._sound[block]:
+                self._check(block)
+
+    def ensure_all(self) -> None:
+        self.look()
+        self.ensure(0, len(self.values))
+
+    def recheck(self) -> None:
+        """DamagedVectors if the file changed since `look` and is not what was written any more."""
+        if self.look():
+            self.ensure(0, len(self.values))
+
+    def patrol(self) -> Iterator[None]:
+        """Check every block again though nothing tells of a change, pausing after each."""
+        for block in range(len(self._checks)):
+            self._check(block)
+            yield
+
+    def _check(self, block: int) -> None:
+        part = self.values[block * self._rows : (block + 1) * self._rows]
+        if zlib.crc32(np.ascontiguousarray(part).data.cast("B")) != self._checks[block]:
+            name = getattr(self._stream, "name", "the vectors")
+            raise DamagedVectors(f"'{name}' is damaged; 'evidex verify --repair' makes it again from the table")
+        self._sound[block] = True

@@ -1,0 +1,149 @@
+"""What a gallery's files must be: size and checksum of each, in one small file that carries a checksum of its own.
+
+seal.json holds a copy of gallery.json, the newest version of the table, and every file that was written for good: those
+of the table, the calibrations, the model. It is written after each commit, so a file that it does not name is younger
+than it. A file that is about to be replaced is named with both contents first (`Seal.replacing`): a crash in between
+leaves one of the two.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from evidex.errors import DamagedError, GalleryError
+from evidex.files import write_json_atomic
+
+SEAL = "seal.json"
+_FORMAT = 1
+_CHUNK = 1 << 20
+
+Digest = tuple[int, int]
+"""Size and CRC-32."""
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What seal.json says."""
+
+    gallery: Mapping[str, Any]
+    """A copy of gallery.json."""
+    version: int
+    """The newest version of the table that there was."""
+    files: Mapping[str, tuple[Digest | None, ...]]
+    """By name inside the gallery, what the file may be; None: it may be missing."""
+
+    def replacing(self, name: str, now: Digest | None, then: Digest | None) -> Seal:
+        """``name`` may be as it is ``now`` or as it will be ``then``."""
+        return replace(self, files={**self.files, name: (now, then)})
+
+    def settled(self, name: str, digest: Digest | None) -> Seal:
+        """``name`` is ``digest`` and nothing else; None: it is of no concern any more."""
+        others = {other: digests for other, digests in self.files.items() if other != name}
+        return replace(self, files=others if digest is None else {**others, name: (digest,)})
+
+
+def read_seal(folder: Path) -> Seal | None:
+    """The seal of a gallery; None where there is none, DamagedError where it is not what was written."""
+    try:
+        content = json.loads((folder / SEAL).read_bytes())
+        if content.pop("check") != checksum_of(content):
+            raise ValueError("its checksum is wrong")
+        if content["format"] > _FORMAT:
+            raise GalleryError(f"'{folder}' was sealed by a newer version; update evidex")
+        files = {
+            str(name): tuple(None if entry is None else (int(entry[0]), int(entry[1])) for entry in entries)
+            for name, entries in content["files"].items()
+        }
+        return Seal(dict(content["gallery"]), int(content["version"]), files)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise damaged(folder, f"{SEAL}, which holds the checksums, cannot be read ({_line(error)})") from None
+
+
+def write_seal(folder: Path, seal: Seal) -> None:
+    content = {"format": _FORMAT, "gallery": dict(seal.gallery), "version": seal.version, "files": dict(seal.files)}
+    content = json.loads(json.dumps(content))
+    write_json_atomic(folder / SEAL, {**content, "check": checksum_of(content)})
+
+
+@contextmanager
+def changing(folder: Path) -> Iterator[Callable[[Callable[[Seal], Seal]], None]]:
+    """Hold the seal against other writers and yield a function that replaces it; does nothing where there is none."""
+    import fcntl
+
+    with (folder / ".seal").open("a+") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+
+        def change(how: Callable[[Seal], Seal]) -> None:
+            seal = read_seal(folder)
+            if seal is not None:
+                write_seal(folder, how(seal))
+
+        yield change
+
+
+def store(folder: Path, name: str, write: Callable[[Path], object], content: Digest) -> None:
+    """Let ``write`` replace the file ``name``, whose new content is known, without a moment in which it is unsound."""
+    with changing(folder) as change:
+        now = digest_of(folder / name)
+        change(lambda seal: seal.replacing(name, now, content))
+        write(folder / name)
+        change(lambda seal: seal.settled(name, content))
+
+
+def drop(folder: Path, names: Iterable[str]) -> None:
+    """Remove files for good."""
+    with changing(folder) as change:
+        for name in names:
+            change(lambda seal, name=name: seal.settled(name, None))  # type: ignore[misc]
+            (folder / name).unlink(missing_ok=True)
+
+
+def digest_of(path: Path, progress: Callable[[int], object] = lambda _: None) -> Digest | None:
+    """Of a file's content; None where there is none. ``progress`` hears of every piece that was read."""
+    size = check = 0
+    try:
+        with path.open("rb", buffering=0) as stream:
+            while piece := stream.read(_CHUNK):
+                size, check = size + len(piece), zlib.crc32(piece, check)
+                progress(len(piece))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise DamagedError(
+            f"'{path}' cannot be read ({(error.strerror or str(error)).lower()}); check the disk"
+        ) from None
+    return size, check
+
+
+def digest_of_bytes(content: bytes) -> Digest:
+    return len(content), zlib.crc32(content)
+
+
+def checksum_of(content: Mapping[str, Any]) -> int:
+    """Of JSON content, however it is laid out."""
+    return zlib.crc32(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+
+
+def files_under(folder: Path, part: str) -> list[str]:
+    """Names, inside ``folder``, of all files below its ``part``."""
+    return sorted(
+        str((Path(place) / name).relative_to(folder)) for place, _, names in os.walk(folder / part) for name in names
+    )
+
+
+def damaged(folder: Path, what: str) -> DamagedError:
+    """One line: what is damaged and what to do."""
+    return DamagedError(f"'{folder}' is damaged: {what}; 'evidex verify --gallery {folder} --repair' mends what it can")
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:160] or type(error).__name__

@@ -1,0 +1,123 @@
+"""The Lance table of a gallery's rows: which version is the newest, which files it needs, and what can go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from evidex.errors import EvidexError, GalleryError
+from evidex.retrieval.rows import row_schema
+from evidex.retrieval.soundness.checks import FileChecks
+from evidex.retrieval.soundness.seal import damaged
+
+ROWS = "rows.lance"
+_VERSIONS = f"{ROWS}/_versions"
+_LARGEST = 2**64 - 1
+
+
+def new_table(folder: Path, dim: int) -> Any:
+    """Make the table, without a row."""
+    import lance
+    import pyarrow as pa
+
+    schema = row_schema(dim)
+    empty = pa.table([pa.array([], field.type) for field in schema], schema=schema)
+    return lance.write_dataset(empty, str(folder / ROWS))
+
+
+def open_table(folder: Path, dim: int, checks: FileChecks) -> Any:
+    """The newest version; DamagedError where it or one that was there is gone, or is not what was written."""
+    import lance
+
+    versions = manifests(folder)
+    newest = max(versions, default=None)
+    if newest is None:
+        raise damaged(folder, f"its rows are gone ({_VERSIONS} names no version)")
+    checks.take_up_seal()
+    if checks.seal is not None and newest < checks.seal.version:
+        raise damaged(
+            folder, f"version {checks.seal.version} of its rows is gone, and {newest} is the last that is left"
+        )
+    checks.check([versions[newest]])
+    with reading(folder):
+        dataset = lance.dataset(str(folder / ROWS))
+        if dataset.version < newest:  # Lance was led astray by its hint of the newest version
+            dataset = lance.dataset(str(folder / ROWS), version=newest)
+        _check_schema(folder, dataset, dim)
+        checks.check(files_of(folder, dataset))
+    return dataset
+
+
+def open_at(folder: Path, version: int) -> Any:
+    """One version, its files unchecked; DamagedError where Lance cannot open it."""
+    import lance
+
+    with reading(folder):
+        return lance.dataset(str(folder / ROWS), version=version)
+
+
+def manifests(folder: Path) -> dict[int, str]:
+    """The versions that are there, with the name of the file that describes each."""
+    found = {}
+    for path in (folder / _VERSIONS).glob("*.manifest"):
+        if path.stem.isdecimal():
+            # Newer tables count down, so that the newest version comes first in a listing.
+            number = int(path.stem)
+            found[_LARGEST - number if len(path.stem) == 20 else number] = f"{_VERSIONS}/{path.name}"
+    return found
+
+
+def files_of(folder: Path, dataset: Any) -> list[str]:
+    """Names, inside the gallery, of all files that reading this version needs."""
+    version = int(dataset.version)
+    names = [manifests(folder).get(version, f"{_VERSIONS}/{_LARGEST - version:020d}.manifest")]
+    for fragment in dataset.get_fragments():
+        names += [f"{ROWS}/data/{file.path}" for file in fragment.data_files()]
+        deletions = fragment.deletion_file()
+        if deletions is not None:
+            names.append(f"{ROWS}/{deletions}")
+    return names
+
+
+@contextmanager
+def one_writer(folder: Path) -> Iterator[None]:
+    """Hold the gallery for one writer; the hold ends with the process, however it ends."""
+    import fcntl
+
+    with (folder / ".writer").open("a+") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise GalleryError(f"'{folder}' is being indexed by another process; wait for it to end") from None
+        yield
+
+
+@contextmanager
+def reading(folder: Path) -> Iterator[None]:
+    """Whatever Lance and Arrow say of files that they cannot read, as a DamagedError."""
+    try:
+        yield
+    except EvidexError:
+        raise
+    except (OSError, ValueError, TypeError, KeyError, RuntimeError, OverflowError, MemoryError) as error:
+        raise damaged(folder, f"its rows cannot be read ({_line(error)})") from None
+    except BaseException as error:
+        # How the Rust code below tells of a broken assumption; it is no Exception to Python.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise damaged(folder, f"its rows cannot be read ({_line(error)})") from None
+
+
+def _check_schema(folder: Path, dataset: Any, dim: int) -> None:
+    names, wanted = set(dataset.schema.names), set(row_schema(dim).names)
+    if not wanted <= names:
+        raise damaged(folder, f"its rows lack the column '{min(wanted - names)}'")
+    size = getattr(dataset.schema.field("vector").type, "list_size", None)
+    if size != dim:
+        raise damaged(folder, f"its vectors have {size} numbers, not the {dim} that gallery.json says")
+
+
+def _line(error: BaseException) -> str:
+    return (" ".join(str(error).split()) or type(error).__name__)[:120]
