@@ -10,7 +10,8 @@ calibration/       what the gate knows about queries
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -21,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import GalleryError, NotFoundError
-from evidex.files import write_json_atomic
+from evidex.files import telling_full_disk, write_json_atomic
 from evidex.progress import Progress, silent
+from evidex.retrieval.gallery_folder import INFO, MODEL, OWN_MODEL, ROWS, check_free, held, known_source
 from evidex.retrieval.precision import Precision, ScanVectors, scan_vectors
 from evidex.retrieval.rows import Row, from_table, row_schema, stored_path, to_table, vectors_in
 from evidex.retrieval.vector_file import map_vectors
@@ -34,10 +36,6 @@ if TYPE_CHECKING:
     from evidex.retrieval.indexing import IndexOptions, IndexReport
 
 FORMAT = 1
-_INFO = "gallery.json"
-_ROWS = "rows.lance"
-_MODEL = "model.safetensors"
-_OWN_MODEL = "(in the gallery)"
 _ROWS_IN_FRAGMENT = 65536
 _KEEP_VERSIONS = timedelta(hours=1)
 _IDS_AT_ONCE = 1000
@@ -76,16 +74,17 @@ class Gallery:
         that it can be opened again anywhere.
         """
         folder = Path(path)
-        if (folder / _INFO).exists():
-            raise GalleryError(f"'{folder}' is a gallery already; open it with Gallery.open, or choose another folder")
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise GalleryError(f"'{folder}' exists and is no gallery; choose a new folder")
+        check_free(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        where = _known_source(model, source)
-        if where == _OWN_MODEL:
-            model.save(folder / _MODEL)
-        info = GalleryInfo(FORMAT, model.fingerprint, where, model.dim, model.temperature)
-        write_json_atomic(folder / _INFO, asdict(info))
+        with held(folder, wait=True):
+            check_free(folder)  # another process may have made it meanwhile
+            where = known_source(model, source)
+            info = GalleryInfo(FORMAT, model.fingerprint, where, model.dim, model.temperature)
+            if where == OWN_MODEL:
+                model.save(folder / MODEL)
+            shutil.rmtree(folder / ROWS, ignore_errors=True)  # empty, of a making that was cut short
+            _new_rows(folder, model.dim)
+            write_json_atomic(folder / INFO, asdict(info))  # the last: with it the gallery is there
         return cls(folder, info, model)
 
     @classmethod
@@ -103,9 +102,9 @@ class Gallery:
             from evidex.encoders.model import load_model
             from evidex.errors import ModelError
 
-            own = self.info.model == _OWN_MODEL
+            own = self.info.model == OWN_MODEL
             try:
-                model = load_model(self.path / _MODEL if own else self.info.model)
+                model = load_model(self.path / MODEL if own else self.info.model)
             except ModelError as error:
                 raise GalleryError(
                     f"'{self.path}' was made with model '{self.info.model}', which cannot be loaded ({error}); "
@@ -216,14 +215,9 @@ class Gallery:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the gallery for one writer; the hold ends with the process, however it ends."""
-        import fcntl
-
-        with (self.path / ".writer").open("a+") as stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise GalleryError(f"'{self.path}' is being indexed by another process; wait for it to end") from None
+        with held(self.path):
             self.refresh()
+            self._add_missing_columns()
             yield
 
     def append(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
@@ -231,27 +225,31 @@ class Gallery:
         import lance
 
         if rows:
-            self._moved_to(lance.write_dataset(to_table(rows, vectors), self._dataset, mode="append"))
+            with telling_full_disk(self.path):
+                self._moved_to(lance.write_dataset(to_table(rows, vectors), self._dataset, mode="append"))
 
     def replace(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
         """Commit rows in place of those with the same ids, in one step."""
         if rows:
             merge = self._dataset.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-            merge.execute(to_table(rows, vectors))
+            with telling_full_disk(self.path):
+                merge.execute(to_table(rows, vectors))
             self._reopen()
 
     def remove(self, ids: Sequence[str]) -> None:
-        for start in range(0, len(ids), _IDS_AT_ONCE):
-            self._dataset.delete(_id_filter(ids[start : start + _IDS_AT_ONCE]))
+        with telling_full_disk(self.path):
+            for start in range(0, len(ids), _IDS_AT_ONCE):
+                self._dataset.delete(_id_filter(ids[start : start + _IDS_AT_ONCE]))
         self._reopen()
 
     def compact(self) -> None:
         """Join the many small pieces that commits leave, and forget versions that nobody reads any more."""
-        self._dataset.optimize.compact_files(
-            target_rows_per_fragment=_ROWS_IN_FRAGMENT, materialize_deletions_threshold=0.0
-        )
-        self._reopen()
-        self._dataset.cleanup_old_versions(older_than=_KEEP_VERSIONS)
+        with telling_full_disk(self.path):
+            self._dataset.optimize.compact_files(
+                target_rows_per_fragment=_ROWS_IN_FRAGMENT, materialize_deletions_threshold=0.0
+            )
+            self._reopen()
+            self._dataset.cleanup_old_versions(older_than=_KEEP_VERSIONS)
 
     def pieces(self) -> int:
         return len(self._dataset.get_fragments())
@@ -261,11 +259,21 @@ class Gallery:
             table = self._dataset.to_table(filter=_id_filter(ids[start : start + _IDS_AT_ONCE]))
             yield from zip(from_table(table), vectors_in(table), strict=True)
 
+    def _add_missing_columns(self) -> None:
+        """Bring the table of an earlier version to this one's columns; what was not noted then is null."""
+        import pyarrow as pa
+
+        missing = [field for field in row_schema(self.dim) if field.name not in self._dataset.schema.names]
+        if missing:
+            with telling_full_disk(self.path):
+                self._dataset.add_columns(pa.schema(missing))
+            self._reopen()
+
     def _reopen(self) -> None:
         import lance
 
         try:
-            newest = lance.dataset(str(self.path / _ROWS))
+            newest = lance.dataset(str(self.path / ROWS))
         except (OSError, ValueError) as error:
             cause = " ".join(str(error).split())[:120]
             raise GalleryError(f"'{self.path}' is gone or damaged ({cause}); bring it back") from None
@@ -281,27 +289,9 @@ class Gallery:
             self._columns = {}
 
 
-def _known_source(model: Model, source: str | Path | None) -> str:
-    from evidex.encoders.model import SHIPPED
-
-    if source is None:
-        return "compact" if _shipped_fingerprint(SHIPPED) == model.fingerprint else _OWN_MODEL
-    return str(Path(source).resolve()) if Path(source).exists() else str(source)
-
-
-def _shipped_fingerprint(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    from safetensors import safe_open
-
-    with safe_open(path, framework="np") as stream:
-        description: Mapping[str, Any] = json.loads((stream.metadata() or {}).get("evidex", "{}"))
-    return description.get("fingerprint")
-
-
 def _read_info(folder: Path) -> GalleryInfo:
     try:
-        content = json.loads((folder / _INFO).read_bytes())
+        content = json.loads((folder / INFO).read_bytes())
         version = content["format"]
         if isinstance(version, int) and version > FORMAT:
             raise GalleryError(f"'{folder}' has gallery format {version}, newer than {FORMAT}; update evidex")
@@ -313,7 +303,7 @@ def _read_info(folder: Path) -> GalleryInfo:
             remedy = f"make one with 'evidex index PATH --gallery {folder}'"
         raise GalleryError(f"'{folder}' is no gallery; {remedy}") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise GalleryError(f"'{folder}' is damaged: {_INFO} cannot be read ({error}); index into a new one") from None
+        raise GalleryError(f"'{folder}' is damaged: {INFO} cannot be read ({error}); index into a new one") from None
 
 
 def _check_model(folder: Path, info: GalleryInfo, model: Model) -> None:
@@ -326,19 +316,25 @@ def _check_model(folder: Path, info: GalleryInfo, model: Model) -> None:
 
 def _open_rows(folder: Path, dim: int) -> Any:
     import lance
-    import pyarrow as pa
 
-    uri = str(folder / _ROWS)
     try:
-        if any((folder / _ROWS / "_versions").glob("*.manifest")):
-            return lance.dataset(uri)
-        # A crash between the two files of a new gallery leaves it without a table.
-        schema = row_schema(dim)
-        return lance.write_dataset(pa.table([pa.array([], field.type) for field in schema], schema=schema), uri)
+        if any((folder / ROWS / "_versions").glob("*.manifest")):
+            return lance.dataset(str(folder / ROWS))
     except (OSError, ValueError) as error:
         raise GalleryError(
             f"'{folder}' is damaged: its rows cannot be opened ({error}); index into a new folder"
         ) from None
+    return _new_rows(folder, dim)
+
+
+def _new_rows(folder: Path, dim: int) -> Any:
+    import lance
+    import pyarrow as pa
+
+    schema = row_schema(dim)
+    empty = pa.table([pa.array([], field.type) for field in schema], schema=schema)
+    with telling_full_disk(folder):
+        return lance.write_dataset(empty, str(folder / ROWS))
 
 
 def _id_filter(ids: Sequence[str]) -> str:
