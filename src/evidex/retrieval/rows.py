@@ -43,7 +43,7 @@ class Row:
     captions: tuple[str, ...] = ()
     rendering: Rendering | None = None
     reading: str | None = None
-    """The options a raster was read with; other options make other rows."""
+    """The options a raster was read with, and the state of files read along with it; others make other rows."""
     complete: bool = True
     """Set on the last row of a file: without it the file's rows are only begun."""
 

@@ -42,7 +42,7 @@ class Archive:
         }
 
     def files(self) -> list[Path]:
-        return sorted(path for path in self.folder.rglob("*") if path.is_file() and path.suffix != ".json")
+        return sorted(path for path in self.folder.rglob("*") if path.suffix[1:] in SUFFIXES)
 
     def churn(self) -> str:
         """One random operation; returns its name."""
@@ -132,9 +132,22 @@ class Archive:
         ]
         (self.folder / "captions.json").write_text(json.dumps({"dataset": "a", "images": entries}))
 
+    def do_metadata_beside(self) -> None:
+        """A sensor's metadata is laid beside a file, corrected, or taken away; it holds the time of acquisition."""
+        beside = self._any().with_suffix(".IMD")
+        if beside.exists() and self._rng.random() < 0.5:
+            beside.unlink()
+        else:
+            year = 2000 + int(self._rng.integers(10, 25))
+            beside.write_text(
+                'version = "AA";\nBEGIN_GROUP = IMAGE_1\n'
+                f"\tfirstLineTime = {year}-03-01T10:00:00.000000Z;\nEND_GROUP = IMAGE_1\nEND;\n"
+            )
+
     def _write(self, path: Path) -> None:
         seed = int(self._rng.integers(1 << 30))
         kind = int(self._rng.integers(6))
+        path.unlink(missing_ok=True)  # what lies there may be broken, and GDAL looks at it first
         if kind == 0:  # a scene of several tiles, some of them empty
             values = np.repeat(np.repeat(np.random.default_rng(seed).integers(1, 250, (3, 10, 10)), 10, 1), 10, 2)
             values[:, : 40 * int(self._rng.integers(3))] = 0

@@ -7,7 +7,7 @@ vector that is taken over for a content is that content's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from threading import Lock
@@ -103,14 +103,15 @@ class KnownFiles:
     def get(self, path: str) -> KnownFile | None:
         return self._files.get(path)
 
-    def as_found(self, file: FoundFile, reading: str) -> KnownFile | None:
-        """The rows that were made of the file as it lies there now, with these options if they bear on it."""
+    def as_found(self, file: FoundFile, reading: Callable[[str], str | None]) -> KnownFile | None:
+        """The rows that were made of the file as it lies there now; ``reading`` is how a raster would be read now."""
         known = self._files.get(file.path)
-        if known is None or known.state is None or known.state.reading not in (None, reading):
+        if known is None or known.state is None:
             return None
-        state = known.state
-        now = (file.size, file.mtime_ns, file.ctime_ns)
-        return known if (state.size, state.mtime_ns, state.ctime_ns) == now else None
+        state, now = known.state, (file.size, file.mtime_ns, file.ctime_ns)
+        if (state.size, state.mtime_ns, state.ctime_ns) != now:
+            return None
+        return known if state.reading is None or state.reading == reading(file.path) else None
 
     def with_content(self, sha256: str, reading: str | None, path: str = "") -> KnownFile | None:
         """A file of this content, read in this way, whose rows are all there; that at ``path`` if it is one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evidex.data.discover import printable
@@ -58,13 +58,12 @@ class Tally:
         self.counts: Counter[str] = Counter()
         self._skipped = skipped
         self._remarks = remarks
-        self._duplicates: list[Duplicate] = []
+        self._written: list[str] = []
 
-    def file(self, how: str, path: str, twin: str | None) -> None:
-        """``path`` was added, updated or is unchanged; ``twin`` is another file of its content."""
+    def file(self, how: str, path: str) -> None:
+        """Rows of ``path`` were written: it was added, updated, or is unchanged but for what could not be read."""
         self.counts[how] += 1
-        if twin is not None:
-            self._duplicates.append(Duplicate(printable(path), printable(twin)))
+        self._written.append(path)
 
     def skip(self, path: str, reason: str) -> None:
         self._skipped.append(Skip(printable(path), reason))
@@ -72,7 +71,11 @@ class Tally:
     def remark(self, path: str, reason: str) -> None:
         self._remarks.append(Skip(printable(path), reason))
 
-    def report(self, files: Sequence[KnownFile], rows: int, seconds: float) -> IndexReport:
+    def report(
+        self, files: Sequence[KnownFile], rows: int, twin: Callable[[str], str | None], seconds: float
+    ) -> IndexReport:
+        """``twin`` names the file that a file is a copy of."""
+        twins = ((path, twin(path)) for path in self._written)
         scenes = [file for file in files if None not in file.ids.values()]
         images, tiles = len(files) - len(scenes), sum(len(file.ids) for file in scenes)
         done = {name: self.counts[name] for name in ("added", "updated", "unchanged", "moved")}
@@ -80,7 +83,7 @@ class Tally:
             found=sum(done.values()) + len(self._skipped),
             **done,
             pruned=self.counts["pruned"],
-            duplicates=tuple(self._duplicates),
+            duplicates=tuple(Duplicate(printable(path), printable(of)) for path, of in twins if of is not None),
             skipped=tuple(self._skipped),
             remarks=tuple(self._remarks),
             encoded=self.counts["encoded"],

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from evidex.data.discover import Findings, FoundFile
 from evidex.data.sidecars import captions_beside
 from evidex.progress import Progress
+from evidex.retrieval.indexing.beside import Beside
 from evidex.retrieval.indexing.decode_worker import (
     Content,
     Failed,
@@ -61,6 +62,7 @@ class IndexRun:
         self._findings = findings
         self._known = KnownFiles(gallery)
         self._before = frozenset(file.path for file in self._known.files())
+        self._beside = Beside()
         self._captions, problems = captions_beside(findings.files)
         self._tally = Tally(list(findings.skipped), list(problems))
         self._failed: list[str] = []
@@ -111,13 +113,14 @@ class IndexRun:
             self._commit()
 
     def report(self, seconds: float) -> IndexReport:
-        return self._tally.report(self._known.files(), len(self._gallery), seconds)
+        return self._tally.report(self._known.files(), len(self._gallery), self._twin, seconds)
 
-    def _reading(self, raster: bool) -> str | None:
-        return self._options.reading if raster else None
+    def _reading(self, path: str, raster: bool = True) -> str | None:
+        """What bears on the rows of a file besides its content."""
+        return self._options.reading + self._beside.of(path) if raster else None
 
     def _task(self, file: FoundFile) -> Task | None:
-        known = self._known.as_found(file, self._options.reading)
+        known = self._known.as_found(file, self._reading)
         if known is not None and known.complete:
             self._tally.counts["unchanged"] += 1
             return None
@@ -129,7 +132,9 @@ class IndexRun:
         return Task(file, ask=self._known.sizes[file.size] > 1)
 
     def _wanted(self, content: Content) -> bool:
-        return self._known.with_content(content.sha256, self._reading(content.raster), content.path) is None
+        return (
+            self._known.with_content(content.sha256, self._reading(content.path, content.raster), content.path) is None
+        )
 
     def _take(self, message: object) -> None:
         match message:
@@ -195,7 +200,7 @@ class IndexRun:
             acquired=item.acquired,
             captions=self._captions.get(picture.path, ()),
             rendering=item.rendering,
-            reading=self._reading(picture.raster),
+            reading=self._reading(picture.path, picture.raster),
             complete=picture.last,
         )
 
@@ -223,7 +228,7 @@ class IndexRun:
     def _close(self, end: Finished) -> None:
         """All rows of a file are committed: drop those of its earlier state and say what came of it."""
         file = end.file
-        now = State(end.sha256, file.size, file.mtime_ns, file.ctime_ns, self._reading(end.raster))
+        now = State(end.sha256, file.size, file.mtime_ns, file.ctime_ns, self._reading(end.path, end.raster))
         reason = _shortfall(end, self._blank.pop(end.path, 0))
         known = self._known.get(end.path)
         if known is None or known.state != now:
@@ -235,7 +240,7 @@ class IndexRun:
         elif not known.complete:
             self._known.mark_complete(end.path)
         how = "updated" if end.pictures else "unchanged"
-        self._tally.file(how if end.path in self._before else "added", end.path, self._twin(end.path))
+        self._tally.file(how if end.path in self._before else "added", end.path)
 
     def _twin(self, path: str) -> str | None:
         """A file that had the content of ``path`` before, and is still there."""
@@ -248,7 +253,7 @@ class IndexRun:
         copies, self._copies = self._copies, []
         sources: list[tuple[Same, KnownFile]] = []
         for copy in copies:
-            source = self._known.with_content(copy.sha256, self._reading(copy.raster), copy.path)
+            source = self._known.with_content(copy.sha256, self._reading(copy.path, copy.raster), copy.path)
             if source is None:
                 # It was replaced since the question was asked.
                 self._again.append(Task(copy.file))
@@ -269,7 +274,7 @@ class IndexRun:
                 self._tally.counts["moved"] += 1
             else:
                 how = "updated" if copy.path in self._before else "added"
-                self._tally.file(how, copy.path, self._twin(copy.path))
+                self._tally.file(how, copy.path)
 
     def _copied(self, copy: Same, row: Row, vector: NDArray[np.float32]) -> Encoded:
         file = copy.file
@@ -282,7 +287,7 @@ class IndexRun:
         """Give unchanged files the captions that lie beside them now."""
         changed: dict[str, tuple[str, ...]] = {}
         for file in self._findings.files:
-            known = self._known.as_found(file, self._options.reading)
+            known = self._known.as_found(file, self._reading)
             captions = self._captions.get(file.path, ())
             if known is not None and known.captions != captions:
                 changed[file.path] = captions
