@@ -34,6 +34,7 @@ class Archive:
         self.folder = folder
         self._rng = rng
         self._aside = folder.parent / "aside"
+        self._least = max(3, count * 3 // 4)
         folder.mkdir()
         for number in range(count):
             self._write(folder / f"{number:03d}.{SUFFIXES[number % len(SUFFIXES)]}")
@@ -45,8 +46,8 @@ class Archive:
         return sorted(path for path in self.folder.rglob("*") if path.suffix[1:] in SUFFIXES)
 
     def churn(self) -> str:
-        """One random operation; returns its name."""
-        if len(self.files()) < 3:
+        """One random operation; returns its name. Where files have become few, it is a new one."""
+        if len(self.files()) < self._least:
             self.do_new()
             return "new"
         name = str(self._rng.choice(list(self._operations)))

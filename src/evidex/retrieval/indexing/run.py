@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 _MOST_WORKERS = 8
 _WRITES_BETWEEN_COMPACTIONS = 128
 _PIECES_LEFT = 8
+_COPIED_FOR_ONE_ENCODED = 16  # a copied row is soon copied again; every commit looks through the whole table for it
 
 
 def fit_of(model: Model) -> Fit:
@@ -72,6 +73,7 @@ class IndexRun:
         self._blank: Counter[str] = Counter()
         self._finished: dict[str, Finished] = {}
         self._copies: list[Same] = []
+        self._rows_to_copy = 0
         self._again: list[Task] = []
         self._committing = False
         self._compacted = 0
@@ -152,6 +154,8 @@ class IndexRun:
                 self._meter.finish(message.path)
             case Same():
                 self._copies.append(message)
+                source = self._known.with_content(message.sha256, self._reading(message.path, message.raster))
+                self._rows_to_copy += len(source.ids) if source is not None else 1
                 self._meter.finish(message.path)
             case Failed():
                 self._tally.skip(message.path, message.reason)
@@ -159,7 +163,8 @@ class IndexRun:
                     self._failed.append(message.path)
                 self._meter.finish(message.path)
         late = time.monotonic() - self._last_commit > self._options.seconds_a_commit
-        if len(self._encoded) + len(self._copies) >= self._options.rows_a_commit or (late and self._encoded):
+        many = len(self._encoded) + self._rows_to_copy / _COPIED_FOR_ONE_ENCODED >= self._options.rows_a_commit
+        if many or (late and self._encoded):
             self._commit()
 
     def _encode(self) -> None:
@@ -250,7 +255,7 @@ class IndexRun:
 
     def _copy_known(self) -> None:
         """Files of known content take the vectors that are there: touched, moved or duplicate files."""
-        copies, self._copies = self._copies, []
+        copies, self._copies, self._rows_to_copy = self._copies, [], 0
         sources: list[tuple[Same, KnownFile]] = []
         for copy in copies:
             source = self._known.with_content(copy.sha256, self._reading(copy.path, copy.raster), copy.path)
