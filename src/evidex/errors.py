@@ -6,6 +6,7 @@ A message is one line: the value, the cause, the remedy, e.g.
 
 from __future__ import annotations
 
+import errno
 import re
 from dataclasses import dataclass
 
@@ -59,6 +60,14 @@ class NotFoundError(InputError):
     """An item that was asked for is not in the gallery."""
 
 
+class DiskFullError(InputError, OSError):
+    """A disk has no room for what was to be written; what was there before still is."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.errno = errno.ENOSPC
+
+
 class UnauthorizedError(EvidexError):
     """The request carries no valid token."""
 
@@ -98,6 +107,7 @@ _OUTCOMES: dict[type[EvidexError], Outcome] = {
     GalleryError: Outcome(2, 503),
     DamagedError: Outcome(2, 503),
     NotFoundError: Outcome(2, 404),
+    DiskFullError: Outcome(2, 507),
     UnauthorizedError: Outcome(1, 401),
     BusyError: Outcome(1, 429),
     PartError: Outcome(1, 503),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import re
 import reprlib
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evidex.errors import InputError
+from evidex.errors import DiskFullError, InputError
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 # Read once, while there is one thread: it can only be read by setting it.
 _UMASK = os.umask(0)
@@ -77,10 +82,32 @@ def _check_name(path: Path) -> None:
         raise InputError(f"the path {reprlib.repr(str(path))} is too long for a file; name another place")
 
 
+@contextmanager
+def telling_full_disk(place: Path) -> Iterator[None]:
+    """Say which disk is full, where writing to ``place`` fails for that."""
+    try:
+        yield
+    except OSError as error:
+        # Libraries that write by themselves pass the system's number on in words only.
+        told = re.search(r"\(os error (\d+)\)", str(error))
+        code = error.errno or (int(told[1]) if told else 0)
+        if code not in _FULL or isinstance(error, DiskFullError):
+            raise
+        raise DiskFullError(
+            f"'{place}' cannot be written: its disk is full ({os.strerror(code)}); make room there and run it again, "
+            "what is written stays"
+        ) from None
+
+
 def write_atomic(path: Path, content: bytes | str) -> None:
     """Replace ``path`` by ``content`` so that a crash leaves the old file or the new one, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     data = content.encode() if isinstance(content, str) else content
+    with telling_full_disk(path):
+        _write_atomic(path, data)
+
+
+def _write_atomic(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:

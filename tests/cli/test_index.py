@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import resource
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.indexing import run
 from tests.cli.running import Runner
-from tests.retrieval.archive import tiny_model, write_images
+from tests.retrieval.archive import tiny_model, write_images, write_raster
+from tests.retrieval.indexing.in_process import Pool
 
 
 @pytest.fixture(scope="module")
@@ -17,6 +24,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("model") / "model.safetensors"
     tiny_model().save(path)
     return path
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read in this process, to be quick."""
+    monkeypatch.setattr(run, "DecodePool", Pool)
 
 
 def test_a_folder_without_pictures_is_refused_and_nothing_is_made(evidex: Runner, model: Path, tmp_path: Path) -> None:
@@ -57,14 +70,106 @@ def test_a_gallery_with_rows_is_left_alone(evidex: Runner, model: Path, tmp_path
     assert (again.code, "2 unchanged" in again.out) == (0, True)
 
 
-def test_pruning_all_that_was_there_is_work_done(evidex: Runner, model: Path, tmp_path: Path) -> None:
-    paths = write_images(tmp_path / "good", 2)
+@pytest.mark.usefixtures("in_process")
+def test_an_empty_folder_prunes_nothing_unless_forced(evidex: Runner, model: Path, tmp_path: Path) -> None:
+    paths = write_images(tmp_path / "disk", 12)
     gallery = tmp_path / "gallery"
-    evidex("index", tmp_path / "good", "--gallery", gallery, "--model", model, "--workers", 1)
+    words = ("index", tmp_path / "disk", "--gallery", gallery, "--workers", 1, "--no-calibrate")
+    assert evidex(*words, "--model", model).code == 0
+    before = Gallery.open(gallery).version
     for path in paths:
         path.unlink()
-    done = evidex("index", tmp_path / "good", "--gallery", gallery, "--prune", "--workers", 1)
-    assert (done.code, "2 pruned" in done.out) == (0, True)
+    refused = evidex(*words, "--prune").complaint
+    assert "disk': 12 of the 12 files that the gallery holds from there are gone" in refused
+    assert "nothing was changed; add --force" in refused
+    (tmp_path / "disk").rmdir()
+    assert "disk' does not exist" in evidex(*words, "--prune").complaint
+    assert (Gallery.open(gallery).version, len(Gallery.open(gallery))) == (before, 12)
+    (tmp_path / "disk").mkdir()
+    done = evidex(*words, "--prune", "--force")
+    assert (done.code, "0 files found: none; 12 pruned" in done.out) == (0, True)
+    assert len(Gallery.open(gallery)) == 0
+
+
+@pytest.mark.usefixtures("in_process")
+def test_the_numbers_of_the_report_add_up(evidex: Runner, model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    write_images(folder, 3)
+    shutil.copy(folder / "scene_0000.png", folder / "copy.png")
+    (folder / "bad.jpg").write_bytes(b"no picture")
+    (folder / "captions.json").write_text("{")
+    values = np.random.default_rng(0).integers(1, 250, (3, 1100, 1100), dtype=np.uint8)
+    write_raster(folder / "large.tif", values)
+    done = evidex("index", folder, "--gallery", tmp_path / "g", "--model", model, "--workers", 1, "--no-calibrate")
+    assert "6 files found: 5 added, 1 skipped (1 of them copies of others);" in done.out
+    assert f"13 rows in {tmp_path / 'g'}: 4 images, 9 tiles of 1 scene" in done.out
+    assert "skipped " in done.err
+    assert "captions.json: " in done.err
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_gallery_that_another_run_makes_at_the_same_time_is_used(
+    evidex: Runner, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_images(tmp_path / "a", 2)
+    create = Gallery.create.__func__  # type: ignore[attr-defined]
+
+    def late(cls: type[Gallery], /, path: Path, *arguments: object, **options: object) -> Gallery:
+        create(cls, path, *arguments, **options)  # the other one was quicker
+        return create(cls, path, *arguments, **options)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(Gallery, "create", classmethod(late))
+    words = ("index", tmp_path / "a", "--gallery", tmp_path / "g", "--model", model, "--workers", 1, "--no-calibrate")
+    assert evidex(*words).code == 0
+    with Gallery.open(tmp_path / "g").writing():
+        assert "is being indexed by another process; wait for it to end, then run" in evidex(*words).complaint
+
+
+def test_a_gallery_whose_making_was_cut_short_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut_short(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("evidex.retrieval.gallery.write_json_atomic", cut_short)
+        with pytest.raises(KeyboardInterrupt):
+            Gallery.create(tmp_path / "g", tiny_model())
+    assert len(Gallery.create(tmp_path / "g", tiny_model())) == 0
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_disk_that_fills_up_is_named(
+    evidex: Runner, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import lance
+
+    write_images(tmp_path / "a", 2)
+    words = ("index", tmp_path / "a", "--gallery", tmp_path / "g", "--model", model, "--no-calibrate")
+    assert evidex(*words).code == 0
+    write_images(tmp_path / "a", 2, 10)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError("LanceError(IO): No space left on device (os error 28), structural.rs:254:9")
+
+    monkeypatch.setattr(lance, "write_dataset", full)
+    assert f"'{tmp_path / 'g'}' cannot be written: its disk is full (No space" in evidex(*words).complaint
+    assert len(Gallery.open(tmp_path / "g")) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [0, 40_000])
+def test_a_full_disk_is_called_that(model: Path, tmp_path: Path, limit: int) -> None:
+    """With the limit on a file's size that the system knows, which fails writes as a full disk does."""
+    write_images(tmp_path / "a", 300)
+    command = [sys.executable, "-m", "evidex", "index", str(tmp_path / "a"), "--gallery", str(tmp_path / "g")]
+    done = subprocess.run(
+        [*command, "--model", str(model), "--workers", "1", "--no-calibrate"],
+        capture_output=True, text=True, timeout=120,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "cannot be written: its disk is full (" in done.stderr
+    assert str(tmp_path / "g") in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_queries_that_were_given_stay_in_force_and_that_is_said(evidex: Runner, model: Path, tmp_path: Path) -> None:

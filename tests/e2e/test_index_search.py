@@ -144,6 +144,42 @@ def test_kill_9_at_random_moments_loses_nothing_that_was_acknowledged(tmp_path: 
     assert np.abs(opened.vectors[[by_path[path] for path in sample]] - expected).max() < 1e-5
 
 
+@pytest.mark.slow
+def test_sigterm_ends_an_index_as_ctrl_c_does(tmp_path: Path) -> None:
+    write_images(tmp_path / "a", 400)
+    tiny_model().save(tmp_path / "model.safetensors")
+    gallery = tmp_path / "gallery"
+    command = [sys.executable, "-m", "evidex", "index", str(tmp_path / "a"), "--gallery", str(gallery)]
+    command += ["--model", str(tmp_path / "model.safetensors"), "--workers", "1"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while len(list(gallery.glob("rows.lance/data/*"))) < 1 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 143, err
+    rows = len(Gallery.open(gallery))
+    assert rows > 0
+    assert (out, err) == ("", f"stopped; {rows} rows are in {gallery} and stay; run it again to go on\n")
+
+
+@pytest.mark.slow
+def test_of_two_first_indexers_one_wins_and_the_other_says_what_to_do(tmp_path: Path) -> None:
+    write_images(tmp_path / "a", 300)
+    tiny_model().save(tmp_path / "model.safetensors")
+    command = [sys.executable, "-m", "evidex", "index", str(tmp_path / "a"), "--gallery", str(tmp_path / "gallery")]
+    command += ["--model", str(tmp_path / "model.safetensors"), "--workers", "1", "--no-calibrate"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=120) for process in both]
+    # One may be so much slower than the other that it comes when all is done.
+    codes = sorted(process.returncode for process in both)
+    assert codes in ([0, 0], [0, 2])
+    for process, (_, err) in zip(both, said, strict=True):
+        if process.returncode:
+            assert "is being indexed by another process; wait for it to end, then run this again" in err
+    assert len(Gallery.open(tmp_path / "gallery")) == 300
+
+
 def _start(folder: Path, gallery: Path, notes: Path) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(

@@ -31,6 +31,9 @@ def command(
     stretch: Annotated[str, typer.Option(help="Percentiles that become black and white in 16-bit data.")] = "2,98",
     workers: Annotated[int | None, typer.Option(min=1, help="Processes that decode; by default one a core.")] = None,
     prune: Annotated[bool, typer.Option(help="Drop what is gone from the given folders.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Prune also where more than nine in ten files of a folder are gone.")
+    ] = False,
     max_pixels: Annotated[int, typer.Option(min=1, help="Largest image that is decoded whole.")] = 100_000_000,
     self_calibrate: Annotated[
         bool, typer.Option("--calibrate/--no-calibrate", help="Let the gallery calibrate itself by what it holds.")
@@ -40,6 +43,7 @@ def command(
 ) -> None:
     """Index an archive. Run it again at any time: it goes on where it was, and reads only what is new or changed."""
     from evidex.cli.console import print_json, progress_bar
+    from evidex.cli.stopping import exit_code, stoppable
     from evidex.data.discover import check_places
     from evidex.data.items import ReadOptions
     from evidex.data.rendering import TileOptions
@@ -48,21 +52,21 @@ def command(
     from evidex.retrieval.indexing import IndexOptions
 
     tiles = TileOptions(tile, overlap, whole_numbers(bands), _percentiles(stretch))
-    options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune)
+    options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune, force=force)
     check_places(paths)
     check_folder(gallery)
     if report is not None:
         check_target(report)
     made = _new_folders(gallery)
-    opened = _open_or_create(gallery, model)
     try:
-        with progress_bar("Indexing") as progress:
-            outcome = opened.add(paths, options=options, progress=progress)
-    except KeyboardInterrupt:
-        opened.refresh()
-        typer.echo(f"stopped; {len(opened)} rows are in {gallery} and stay; run it again to go on", err=True)
-        raise typer.Exit(130) from None
-    sources = _calibrated(opened) if self_calibrate and outcome.rows else []
+        with stoppable():
+            opened = _open_or_create(gallery, model)
+            with progress_bar("Indexing") as progress:
+                outcome = opened.add(paths, options=options, progress=progress)
+            sources = _calibrated(opened) if self_calibrate and outcome.rows else []
+    except KeyboardInterrupt as stop:
+        typer.echo(_what_stays(gallery, made), err=True)
+        raise typer.Exit(exit_code(stop)) from None
     content = _content(outcome, gallery, sources)
     if nothing := _came_to_nothing(outcome):
         _remove(opened, made)
@@ -78,11 +82,31 @@ def command(
 
 def _open_or_create(path: Path, model: str | None) -> Gallery:
     from evidex.encoders.model import load_model
+    from evidex.errors import GalleryError
     from evidex.retrieval.gallery import Gallery
 
+    if not (path / "gallery.json").exists():
+        try:
+            return Gallery.create(path, load_model(model), source=model)
+        except GalleryError:
+            if not (path / "gallery.json").exists():
+                raise
+            # Another run has made it meanwhile.
+    return Gallery.open(path, load_model(model) if model is not None else None)
+
+
+def _what_stays(path: Path, made: list[Path]) -> str:
+    """What an interrupted run leaves; a new gallery without a row is taken back."""
+    from evidex.retrieval.gallery import Gallery
+
+    rows = 0
     if (path / "gallery.json").exists():
-        return Gallery.open(path, load_model(model) if model is not None else None)
-    return Gallery.create(path, load_model(model), source=model)
+        opened = Gallery.open(path)
+        rows = len(opened)
+        _remove(opened, made)
+    if not rows and made:
+        return "stopped before anything was indexed; run it again to begin"
+    return f"stopped; {rows} rows are in {path} and stay; run it again to go on"
 
 
 def _new_folders(gallery: Path) -> list[Path]:
@@ -102,12 +126,16 @@ def _remove(gallery: Gallery, made: list[Path]) -> None:
     import shutil
     from contextlib import suppress
 
-    gallery.refresh()
-    if not made or len(gallery):  # it was there before, or somebody else has put rows in meanwhile
+    from evidex.errors import GalleryError
+
+    if not made:
         return
-    for entry in made[0].iterdir():
-        with suppress(OSError):
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    with suppress(GalleryError), gallery.writing():  # nobody else is about to put rows in
+        if len(gallery):
+            return
+        for entry in made[0].iterdir():
+            with suppress(OSError):
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     for folder in made:
         with suppress(OSError):
             folder.rmdir()
@@ -154,26 +182,42 @@ def _tell(outcome: IndexReport, gallery: Path, sources: list[str]) -> None:
     from evidex.cli.console import error_console
 
     console = error_console()
-    for skip in outcome.skipped[:_SHOWN_SKIPS]:
-        console.print(
-            f"skipped {skip.name}: {skip.reason}", style="yellow", markup=False, highlight=False, soft_wrap=True
-        )
-    if len(outcome.skipped) > _SHOWN_SKIPS:
-        rest = len(outcome.skipped) - _SHOWN_SKIPS
+    told = [f"skipped {skip.name}: {skip.reason}" for skip in outcome.skipped]
+    told += [f"{remark.name}: {remark.reason}" for remark in outcome.remarks]
+    for line in told[:_SHOWN_SKIPS]:
+        console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    if len(told) > _SHOWN_SKIPS:
+        rest = len(told) - _SHOWN_SKIPS
         console.print(f"… and {rest} more; --report FILE lists all of them", style="yellow", highlight=False)
-    parts = [f"{outcome.added} added"]
-    counts = {"updated": outcome.updated, "unchanged": outcome.unchanged, "moved": outcome.moved}
-    counts |= {"duplicates": len(outcome.duplicates), "pruned": outcome.pruned, "skipped": len(outcome.skipped)}
-    parts += [f"{count} {name}" for name, count in counts.items() if count]
+    counts = {"added": outcome.added, "updated": outcome.updated, "unchanged": outcome.unchanged}
+    counts |= {"moved": outcome.moved, "skipped": len(outcome.skipped)}
+    parts = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none"
+    copies = f" ({len(outcome.duplicates)} of them copies of others)" if outcome.duplicates else ""
+    pruned = f"; {outcome.pruned} pruned" if outcome.pruned else ""
     rate = f", {outcome.encoded / outcome.seconds:.0f} pictures/s" if outcome.encoded else ""
-    typer.echo(f"{outcome.found} files found: {', '.join(parts)}; {outcome.seconds:.1f} s{rate}")
+    typer.echo(f"{outcome.found} files found: {parts}{copies}{pruned}; {outcome.seconds:.1f} s{rate}")
     if outcome.unplaced:
         one = outcome.unplaced == 1
         typer.echo(
             f"{outcome.unplaced} {'raster has' if one else 'rasters have'} coordinates that lead to no place on earth, "
             f"wholly or in part: {'it is' if one else 'they are'} indexed, but --bbox does not find what has no place"
         )
-    typer.echo(f"{outcome.rows} rows in {gallery}" + (f"; calibrated for {', '.join(sources)}" if sources else ""))
+    typer.echo(
+        f"{outcome.rows} rows in {gallery}: {_kinds(outcome)}"
+        + (f"; calibrated for {', '.join(sources)}" if sources else "")
+    )
+
+
+def _kinds(outcome: IndexReport) -> str:
+    """What the rows are, so that they can be compared with the files."""
+    tiles = f"{_count(outcome.tiles, 'tile')} of {_count(outcome.scenes, 'scene')}"
+    kinds = [(outcome.images, _count(outcome.images, "image")), (outcome.tiles, tiles)]
+    kinds.append((outcome.texts, _count(outcome.texts, "text")))
+    return ", ".join(words for count, words in kinds if count) or "none"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def whole_numbers(text: str | None) -> tuple[int, ...] | None:

@@ -25,6 +25,16 @@ class FoundFile:
     path: str
     size: int
     mtime_ns: int
+    ctime_ns: int = 0
+    """When the system last changed it; unlike the other two nobody can set it back, and a rename moves it on too."""
+
+    @classmethod
+    def at(cls, path: str) -> FoundFile:
+        return cls.of(path, os.stat(path))  # noqa: PTH116 (a path may hold bytes that are no UTF-8)
+
+    @classmethod
+    def of(cls, path: str, status: os.stat_result) -> FoundFile:
+        return cls(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 @dataclass(frozen=True)
@@ -117,7 +127,7 @@ def _one(path: str, skipped: list[Skip]) -> Iterator[FoundFile]:
     elif status.st_size == 0:
         skipped.append(Skip(printable(path), "empty file"))
     else:
-        yield FoundFile(path, status.st_size, status.st_mtime_ns)
+        yield FoundFile.of(path, status)
 
 
 def _reason(error: OSError) -> str:

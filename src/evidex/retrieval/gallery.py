@@ -12,6 +12,7 @@ checked.json       which files were found to be as sealed, and when; derived
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -22,17 +23,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.errors import DamagedError, GalleryError, NotFoundError
+from evidex.errors import NotFoundError
+from evidex.files import telling_full_disk
 from evidex.progress import Progress, silent
-from evidex.retrieval.gallery_info import FORMAT, INFO, GalleryInfo, read_info, write_info
+from evidex.retrieval.gallery_folder import check_free, held
+from evidex.retrieval.gallery_info import FORMAT, GalleryInfo, read_info, write_info
 from evidex.retrieval.gallery_model import OWN_MODEL, check_model, known_source, load_model_of
 from evidex.retrieval.precision import Precision, ScanVectors, scan_vectors
-from evidex.retrieval.rows import Row, from_table, stored_path, to_table, vectors_in
+from evidex.retrieval.rows import Row, from_table, row_schema, stored_path, to_table, vectors_in
 from evidex.retrieval.soundness.checks import FileChecks
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
-from evidex.retrieval.soundness.seal import SEAL, Seal
+from evidex.retrieval.soundness.seal import Seal
 from evidex.retrieval.soundness.sealing import MODEL, seal_all, seal_table
-from evidex.retrieval.table import ROWS, files_of, new_table, one_writer, open_table, reading
+from evidex.retrieval.table import ROWS, files_of, new_table, open_table, reading
 from evidex.retrieval.vector_file import map_vectors
 
 if TYPE_CHECKING:
@@ -74,20 +77,18 @@ class Gallery:
         that it can be opened again anywhere.
         """
         folder = Path(path)
-        if (folder / INFO).exists():
-            raise GalleryError(f"'{folder}' is a gallery already; open it with Gallery.open, or choose another folder")
-        if (folder / SEAL).exists():
-            raise DamagedError(f"'{folder}' is a gallery without its {INFO}; 'evidex verify --repair' writes it again")
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise GalleryError(f"'{folder}' exists and is no gallery; choose a new folder")
+        check_free(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        where = known_source(model, source)
-        if where == OWN_MODEL:
-            model.save(folder / MODEL)
-        info = GalleryInfo(FORMAT, model.fingerprint, where, model.dim, model.temperature)
-        new_table(folder, info.dim)
-        seal = seal_all(folder, asdict(info), 1)
-        write_info(folder, info)
+        with held(folder, wait=True):
+            check_free(folder)  # another process may have made it meanwhile
+            where = known_source(model, source)
+            if where == OWN_MODEL:
+                model.save(folder / MODEL)
+            info = GalleryInfo(FORMAT, model.fingerprint, where, model.dim, model.temperature)
+            shutil.rmtree(folder / ROWS, ignore_errors=True)  # empty, of a making that was cut short
+            new_table(folder, info.dim)
+            seal = seal_all(folder, asdict(info), 1)
+            write_info(folder, info)  # the last: with it the gallery is there
         return cls(folder, info, model, seal)
 
     @classmethod
@@ -264,10 +265,11 @@ class Gallery:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the gallery for one writer; the hold ends with the process, however it ends."""
-        with one_writer(self.path):
+        with held(self.path):
             self.refresh()
             if self.checks.seal is None:  # made before there were seals
                 self.reseal()
+            self._add_missing_columns()
             yield
 
     def reseal(self) -> None:
@@ -281,27 +283,33 @@ class Gallery:
         import lance
 
         if rows:
-            self._committed(lance.write_dataset(to_table(rows, vectors), self._table, mode="append"))
+            with telling_full_disk(self.path):
+                newest = lance.write_dataset(to_table(rows, vectors), self._table, mode="append")
+            self._committed(newest)
 
     def replace(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
         """Commit rows in place of those with the same ids, in one step."""
         if rows:
             merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-            merge.execute(to_table(rows, vectors))
+            with telling_full_disk(self.path):
+                merge.execute(to_table(rows, vectors))
             self._committed()
 
     def remove(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _IDS_AT_ONCE):
-            self._table.delete(_id_filter(ids[start : start + _IDS_AT_ONCE]))
+            with telling_full_disk(self.path):
+                self._table.delete(_id_filter(ids[start : start + _IDS_AT_ONCE]))
             self._committed()
 
     def compact(self) -> None:
         """Join the many small pieces that commits leave, and forget versions that nobody reads any more."""
-        self._table.optimize.compact_files(
-            target_rows_per_fragment=_ROWS_IN_FRAGMENT, materialize_deletions_threshold=0.0
-        )
+        with telling_full_disk(self.path):
+            self._table.optimize.compact_files(
+                target_rows_per_fragment=_ROWS_IN_FRAGMENT, materialize_deletions_threshold=0.0
+            )
         self._committed()
-        self._dataset.cleanup_old_versions(older_than=_KEEP_VERSIONS)
+        with telling_full_disk(self.path):
+            self._dataset.cleanup_old_versions(older_than=_KEEP_VERSIONS)
         self._committed()
 
     def pieces(self) -> int:
@@ -313,6 +321,16 @@ class Gallery:
                 table = self._table.to_table(filter=_id_filter(ids[start : start + _IDS_AT_ONCE]))
                 found = list(zip(from_table(table), vectors_in(table), strict=True))
             yield from found
+
+    def _add_missing_columns(self) -> None:
+        """Bring the table of an earlier version to this one's columns; what was not noted then is null."""
+        import pyarrow as pa
+
+        missing = [field for field in row_schema(self.dim) if field.name not in self._dataset.schema.names]
+        if missing:
+            with telling_full_disk(self.path):
+                self._table.add_columns(pa.schema(missing))
+            self._committed()
 
     def _committed(self, dataset: Any = None) -> None:
         """Seal what this process has just written, and go on with it."""

@@ -32,6 +32,8 @@ class Row:
     """Of the whole file, or of the text."""
     size: int = 0
     mtime_ns: int = 0
+    ctime_ns: int | None = None
+    """When the system last changed the file; None in rows of versions that did not note it."""
     width: int | None = None
     height: int | None = None
     window: Window | None = None
@@ -41,7 +43,7 @@ class Row:
     captions: tuple[str, ...] = ()
     rendering: Rendering | None = None
     reading: str | None = None
-    """The options a raster was read with; other options make other rows."""
+    """The options a raster was read with, and the state of files read along with it; others make other rows."""
     complete: bool = True
     """Set on the last row of a file: without it the file's rows are only begun."""
 
@@ -69,6 +71,10 @@ def text_id(text: str, source: str) -> str:
     return hashlib.blake2b(f"text\0{source}\0{text}".encode(), digest_size=12).hexdigest()
 
 
+LATER_COLUMNS = frozenset({"ctime_ns"})
+"""Tables of earlier versions lack these until something is next written to them."""
+
+
 def row_schema(dim: int) -> Any:
     import pyarrow as pa
 
@@ -81,6 +87,7 @@ def row_schema(dim: int) -> Any:
             pa.field("sha256", pa.string(), nullable=False),
             pa.field("size", pa.int64(), nullable=False),
             pa.field("mtime_ns", pa.int64(), nullable=False),
+            pa.field("ctime_ns", pa.int64()),
             pa.field("width", pa.int32()),
             pa.field("height", pa.int32()),
             pa.field("window_x", pa.int32()),
@@ -142,6 +149,7 @@ def _stored(row: Row) -> dict[str, Any]:
         "sha256": row.sha256,
         "size": row.size,
         "mtime_ns": row.mtime_ns,
+        "ctime_ns": row.ctime_ns,
         "width": row.width,
         "height": row.height,
         "window_x": row.window.x if row.window else None,
@@ -167,6 +175,7 @@ def _loaded(record: dict[str, Any]) -> Row:
         sha256=record["sha256"],
         size=record["size"],
         mtime_ns=record["mtime_ns"],
+        ctime_ns=record.get("ctime_ns"),
         width=record["width"],
         height=record["height"],
         window=window,

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evidex.errors import EvidexError, GalleryError
-from evidex.retrieval.rows import row_schema
+from evidex.errors import EvidexError
+from evidex.files import telling_full_disk
+from evidex.retrieval.rows import LATER_COLUMNS, row_schema
 from evidex.retrieval.soundness.checks import FileChecks
 from evidex.retrieval.soundness.seal import damaged
 
@@ -24,7 +25,8 @@ def new_table(folder: Path, dim: int) -> Any:
 
     schema = row_schema(dim)
     empty = pa.table([pa.array([], field.type) for field in schema], schema=schema)
-    return lance.write_dataset(empty, str(folder / ROWS))
+    with telling_full_disk(folder):
+        return lance.write_dataset(empty, str(folder / ROWS))
 
 
 def open_table(folder: Path, dim: int, checks: FileChecks) -> Any:
@@ -82,19 +84,6 @@ def files_of(folder: Path, dataset: Any) -> list[str]:
 
 
 @contextmanager
-def one_writer(folder: Path) -> Iterator[None]:
-    """Hold the gallery for one writer; the hold ends with the process, however it ends."""
-    import fcntl
-
-    with (folder / ".writer").open("a+") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise GalleryError(f"'{folder}' is being indexed by another process; wait for it to end") from None
-        yield
-
-
-@contextmanager
 def reading(folder: Path) -> Iterator[None]:
     """Whatever Lance and Arrow say of files that they cannot read, as a DamagedError."""
     try:
@@ -111,7 +100,7 @@ def reading(folder: Path) -> Iterator[None]:
 
 
 def _check_schema(folder: Path, dataset: Any, dim: int) -> None:
-    names, wanted = set(dataset.schema.names), set(row_schema(dim).names)
+    names, wanted = set(dataset.schema.names), set(row_schema(dim).names) - LATER_COLUMNS
     if not wanted <= names:
         raise damaged(folder, f"its rows lack the column '{min(wanted - names)}'")
     size = getattr(dataset.schema.field("vector").type, "list_size", None)

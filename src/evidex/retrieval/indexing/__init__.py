@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from evidex.data.discover import discover
 from evidex.errors import InputError
 from evidex.progress import Progress, silent
-from evidex.retrieval.indexing.options import Duplicate, IndexOptions, IndexReport
+from evidex.retrieval.indexing.options import IndexOptions
+from evidex.retrieval.indexing.report import Duplicate, IndexReport
 from evidex.retrieval.indexing.run import IndexRun
 from evidex.retrieval.rows import Row, text_id
 

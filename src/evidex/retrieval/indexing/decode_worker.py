@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from evidex.data.discover import FoundFile, printable
 from evidex.data.items import Item, ReadOptions, read_items
+from evidex.data.tiles import raster_driver
 from evidex.errors import ImageError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _BYTES_A_PIXEL = 40  # a 16-bit image on its way to RGB, with all its copies
 _LEAST_MEMORY = 4 << 30
 _WINDOWS_A_SIGN = 32
+_CLOCK_TICK_NS = 20_000_000  # file systems stamp by the kernel's tick, 10 ms at most
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class WorkerSettings:
 
 @dataclass(frozen=True)
 class Task:
-    """A file to open. Windows in ``known`` are left out if the file's content is still ``known_sha256``."""
+    """A file to open. Windows in ``known`` are left out if it is still as found and its content ``known_sha256``."""
 
     file: FoundFile
     ask: bool = False
@@ -66,6 +68,8 @@ class Content:
 
     path: str
     sha256: str
+    raster: bool
+    """Whether the content is of a kind that the options for rasters bear on."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,9 @@ class Same:
 
     path: str
     sha256: str
+    raster: bool
+    file: FoundFile
+    """As it was when it was read, which may be later than when it was found."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +89,13 @@ class Picture:
 
     path: str
     sha256: str
+    raster: bool
+    file: FoundFile
     pixels: NDArray[np.uint8]
     """(3, size, size), or (height, width, 3) where the encoder prepares pictures itself."""
     item: Item
     last: bool
+    """Whether it is the last of its file, and all windows of it could be read."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +111,8 @@ class Sign:
 class Finished:
     path: str
     sha256: str
+    raster: bool
+    file: FoundFile
     windows: int
     pictures: int
     unreadable: int
@@ -111,6 +123,8 @@ class Finished:
 class Failed:
     path: str
     reason: str
+    changed: bool = False
+    """Whether the file was being changed, so that nothing can be said about it."""
 
 
 Message = Content | Same | Picture | Sign | Finished | Failed
@@ -145,49 +159,66 @@ def _prepare_process(settings: WorkerSettings) -> None:
 
 
 def _messages(task: Task, settings: WorkerSettings, connection: Connection) -> Iterator[Message]:
+    """Read one file. What is said of a content holds for the bytes that were hashed: the file was the same before and
+    after, by times that no program can set back."""
     path = task.file.path
     try:
+        file = _settled(path)
         with open(path, "rb") as stream:  # noqa: PTH123 (a path may hold bytes that are no UTF-8)
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        raster = raster_driver(path) is not None
     except OSError as error:
         yield Failed(path, f"cannot be opened: {(error.strerror or str(error)).lower()}")
         return
-    if task.ask:
-        connection.send(Content(path, sha256))
-        if not connection.recv():
-            yield Same(path, sha256)
-            return
-    known = task.known if sha256 == task.known_sha256 else frozenset()
-    pictures = windows = done = unreadable = 0
-    problem: str | None = None
-    held: Picture | None = None  # the last picture must say that it is the last
-    try:
-        for item in read_items(path, settings.read, known):
-            windows, done = item.windows, done + 1
-            if item.problem is not None:
-                unreadable, problem = unreadable + 1, problem or item.problem
-            if done % _WINDOWS_A_SIGN == 0:
-                yield Sign(path, done, windows)
-            if item.picture is None:
-                continue
-            if held is not None:
-                yield held
-            pixels = fitted(item.picture, settings.fit)
-            held = Picture(path, sha256, pixels, replace(item, picture=None), last=False)
-            pictures += 1
     except ImageError as error:
         yield Failed(path, _reason(error, path))
         return
+    if file is None or not _is_still(file):
+        yield _changed(path)
+        return
+    if task.ask:
+        connection.send(Content(path, sha256, raster))
+        if not connection.recv():
+            yield Same(path, sha256, raster, file)
+            return
+    known = task.known if (sha256, file) == (task.known_sha256, task.file) else frozenset()
+    try:
+        yield from _pictures(file, sha256, raster, known, settings)
+    except ImageError as error:
+        yield Failed(path, _reason(error, path)) if _is_still(file) else _changed(path)
     except MemoryError:
         yield Failed(path, "needs more memory than a decoder may take")
-        return
-    if not _unchanged(task.file):
-        yield Failed(path, "changed while it was read; run the index again")
+
+
+def _pictures(
+    file: FoundFile, sha256: str, raster: bool, known: frozenset[tuple[int, int]], settings: WorkerSettings
+) -> Iterator[Message]:
+    path = file.path
+    pictures = windows = done = unreadable = 0
+    problem: str | None = None
+    held: Picture | None = None  # the last picture must say that it is the last
+    for item in read_items(path, settings.read, known):
+        windows, done = item.windows, done + 1
+        if item.problem is not None:
+            unreadable, problem = unreadable + 1, problem or item.problem
+        if done % _WINDOWS_A_SIGN == 0:
+            yield Sign(path, done, windows)
+        if item.picture is None:
+            continue
+        if held is not None:
+            yield held
+        pixels = fitted(item.picture, settings.fit)
+        if not _is_still(file):
+            break
+        held = Picture(path, sha256, raster, file, pixels, replace(item, picture=None), last=False)
+        pictures += 1
+    if not _is_still(file):
+        yield _changed(path)
         return
     if held is not None:
-        yield replace(held, last=True)
+        yield replace(held, last=not unreadable)
     reason = None if problem is None else problem.removeprefix(f"'{printable(path)}' ")
-    yield Finished(path, sha256, windows, pictures, unreadable, reason)
+    yield Finished(path, sha256, raster, file, windows, pictures, unreadable, reason)
 
 
 def fitted(picture: Image, fit: Fit) -> NDArray[np.uint8]:
@@ -205,12 +236,28 @@ def fitted(picture: Image, fit: Fit) -> NDArray[np.uint8]:
     return np.ascontiguousarray(np.asarray(picture, dtype=np.uint8).transpose(2, 0, 1))
 
 
-def _unchanged(file: FoundFile) -> bool:
+def _settled(path: str) -> FoundFile | None:
+    """The file's state once its times are older than the system's clock can tell apart; None if it goes on changing.
+
+    From then on any change of it leaves other times.
+    """
+    file = FoundFile.at(path)
+    age = time.time_ns() - max(file.mtime_ns, file.ctime_ns)
+    if not 0 <= age < _CLOCK_TICK_NS:
+        return file
+    time.sleep(_CLOCK_TICK_NS / 1e9)
+    return file if _is_still(file) else None
+
+
+def _is_still(file: FoundFile) -> bool:
     try:
-        status = Path(file.path).stat()
+        return FoundFile.at(file.path) == file
     except OSError:
         return False
-    return (status.st_size, status.st_mtime_ns) == (file.size, file.mtime_ns)
+
+
+def _changed(path: str) -> Failed:
+    return Failed(path, "changed while it was read; run the index again", changed=True)
 
 
 def _reason(error: ImageError, path: str) -> str:

@@ -44,8 +44,8 @@ class DecodePool:
     """Iterate over it to get the messages of all tasks, in the order in which they come.
 
     At most ``capacity`` messages wait to be taken; then the workers wait. A process that dies or falls silent is
-    replaced, and its file reported as failed. ``wanted(path, sha256)`` is asked, from another thread, whether the file
-    is to be decoded.
+    replaced, and its file reported as failed. ``wanted`` is asked, from another thread, whether a content is to be
+    decoded.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class DecodePool:
         settings: WorkerSettings,
         *,
         workers: int,
-        wanted: Callable[[str, str], bool],
+        wanted: Callable[[Content], bool],
         capacity: int = 128,
         patience: float = _SILENCE_ALLOWED,
     ) -> None:
@@ -120,7 +120,7 @@ class DecodePool:
             try:
                 message = worker.pipe.recv()
                 if isinstance(message, Content):
-                    worker.pipe.send(self._wanted(message.path, message.sha256))
+                    worker.pipe.send(self._wanted(message))
             except (EOFError, OSError):
                 self._bury(worker)
                 continue

@@ -1,12 +1,28 @@
-"""What a gallery knows already: which files, in which state, under which ids."""
+"""What a gallery holds of each file, and the only way in which an index run changes it.
+
+Whatever is written or removed is noted here in the same call: what is known is at all times what the table holds, so a
+vector that is taken over for a content is that content's.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evidex.data.discover import FoundFile
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.rows import Row
+
+Place = tuple[int, int] | None
+Content = tuple[str, str | None]
+"""What rows are made of: the bytes, and how they were read."""
+Encoded = tuple[Row, NDArray[np.float32]]
 
 _COLUMNS = (
     "id",
@@ -15,6 +31,7 @@ _COLUMNS = (
     "sha256",
     "size",
     "mtime_ns",
+    "ctime_ns",
     "window_x",
     "window_y",
     "reading",
@@ -23,84 +40,190 @@ _COLUMNS = (
 )
 
 
-@dataclass
-class KnownFile:
-    """The rows of one file in one state of its content."""
+@dataclass(frozen=True, slots=True)
+class State:
+    """A file at one time, and how it was read; rows of one state belong together."""
 
-    path: str
     sha256: str
     size: int
     mtime_ns: int
+    ctime_ns: int | None
     reading: str | None
-    captions: tuple[str, ...] = ()
-    complete: bool = False
-    ids: list[str] = field(default_factory=list)
-    places: set[tuple[int, int]] = field(default_factory=set)
 
-    def is_as_found(self, file: FoundFile) -> bool:
-        return (self.size, self.mtime_ns) == (file.size, file.mtime_ns)
+
+@dataclass(slots=True)
+class KnownFile:
+    """The rows of one file."""
+
+    path: str
+    state: State | None
+    """None where rows are of several states or doubled, as earlier versions could leave them: none of it is whole."""
+    captions: tuple[str, ...] = ()
+    ids: dict[str, Place] = field(default_factory=dict)
+    """With the place where each tile begins; a picture that is not cut has none."""
+    last: str | None = None
+    """The row that says that the others are all there."""
+
+    @property
+    def complete(self) -> bool:
+        return self.state is not None and self.last is not None
+
+    @property
+    def content(self) -> Content | None:
+        return None if self.state is None else (self.state.sha256, self.state.reading)
 
 
 class KnownFiles:
     """The files of a gallery by path and by content."""
 
     def __init__(self, gallery: Gallery) -> None:
-        # Normally one state a path; a changed file whose indexing was cut short has rows of two.
-        self._states: dict[str, list[KnownFile]] = {}
-        self._complete: dict[str, KnownFile] = {}
+        self._gallery = gallery
+        self._files: dict[str, KnownFile] = {}
+        self._with_content: dict[Content, dict[str, None]] = {}  # paths in the order in which they had it
+        self._lock = Lock()  # decoding threads ask while the run writes
         self.sizes: Counter[int] = Counter()
+        self.writes = 0
         for record in gallery.records(_COLUMNS):
-            if record["kind"] == "text":
-                continue
-            state = self._state(record["path"], record["sha256"], record["size"], record["mtime_ns"], record["reading"])
-            state.ids.append(record["id"])
-            state.captions = tuple(record["captions"] or ())
-            state.complete |= record["complete"]
-            if record["window_x"] is not None:
-                state.places.add((record["window_x"], record["window_y"]))
-        for states in self._states.values():
-            for state in states:
-                self.sizes[state.size] += 1
-                if state.complete:
-                    self._complete.setdefault(state.sha256, state)
+            if record["kind"] != "text":
+                place = None if record["window_x"] is None else (record["window_x"], record["window_y"])
+                state = State(*(record[name] for name in ("sha256", "size", "mtime_ns", "ctime_ns", "reading")))
+                known = self._files.get(record["path"])
+                doubled = known is not None and record["id"] in known.ids
+                file = self._noted(record["path"], state, place, record["id"], record["complete"])
+                file.captions = tuple(record["captions"] or ())
+                if doubled:
+                    self._distrust(file)
+        for file in self._files.values():
+            if file.state is not None:
+                self.sizes[file.state.size] += 1
 
-    def paths(self) -> list[str]:
-        return list(self._states)
+    def files(self) -> list[KnownFile]:
+        return list(self._files.values())
 
-    def ids(self, path: str) -> list[str]:
-        """All rows of ``path``, of whatever state."""
-        return [row_id for state in self._states.get(path, ()) for row_id in state.ids]
+    def get(self, path: str) -> KnownFile | None:
+        return self._files.get(path)
 
-    def as_found(self, file: FoundFile, reading: str | None) -> KnownFile | None:
-        """The rows that were made of the file as it lies there now, as far as size and time tell."""
-        for state in self._states.get(file.path, ()):
-            if state.is_as_found(file) and state.reading == reading:
-                return state
-        return None
+    def as_found(self, file: FoundFile, reading: Callable[[str], str | None]) -> KnownFile | None:
+        """The rows that were made of the file as it lies there now; ``reading`` is how a raster would be read now."""
+        known = self._files.get(file.path)
+        if known is None or known.state is None:
+            return None
+        state, now = known.state, (file.size, file.mtime_ns, file.ctime_ns)
+        if (state.size, state.mtime_ns, state.ctime_ns) != now:
+            return None
+        return known if state.reading is None or state.reading == reading(file.path) else None
 
-    def with_content(self, sha256: str, path: str = "") -> KnownFile | None:
-        """A completely indexed file of this content; that at ``path`` if it is one."""
-        for state in self._states.get(path, ()):
-            if state.complete and state.sha256 == sha256:
-                return state
-        return self._complete.get(sha256)
+    def with_content(self, sha256: str, reading: str | None, path: str = "") -> KnownFile | None:
+        """A file of this content, read in this way, whose rows are all there; that at ``path`` if it is one."""
+        own = self._files.get(path)
+        if own is not None and own.complete and own.content == (sha256, reading):
+            return own
+        with self._lock:
+            first = next(iter(self._with_content.get((sha256, reading), ())), None)
+        return None if first is None else self._files.get(first)
 
-    def register(self, state: KnownFile) -> None:
-        """``state`` is now what the gallery holds for its path."""
-        self.forget(state.path)
-        self._states[state.path] = [state]
-        if state.complete:
-            self._complete.setdefault(state.sha256, state)
+    def earlier_with_content(self, file: KnownFile) -> Iterator[str]:
+        """The files that had the content of ``file`` before it."""
+        holders = self._with_content.get(file.content, {}) if file.content is not None else {}
+        return takewhile(lambda other: other != file.path, holders)
 
-    def forget(self, path: str) -> None:
-        for state in self._states.pop(path, []):
-            if self._complete.get(state.sha256) is state:
-                del self._complete[state.sha256]
+    def put(self, encoded: Sequence[Encoded]) -> None:
+        """Commit rows. A file's rows of another state go before or with this; at no time do the two mix."""
+        by_path: dict[str, list[Encoded]] = {}
+        for row, vector in encoded:
+            by_path.setdefault(row.path, []).append((row, vector))
+        gone: list[str] = []
+        new: list[Encoded] = []
+        instead: list[Encoded] = []
+        for path, rows in by_path.items():
+            known = self._files.get(path)
+            if known is None:
+                new += rows
+            elif known.state == state_of(rows[0][0]):
+                new += [pair for pair in rows if pair[0].id not in known.ids]
+                instead += [pair for pair in rows if pair[0].id in known.ids]
+            elif known.state is not None and known.ids.keys() <= {row.id for row, _ in rows}:
+                instead += rows
+            else:
+                gone.append(path)
+                new += rows
+        self.drop(gone)
+        if new:
+            self._gallery.append([row for row, _ in new], np.stack([vector for _, vector in new]))
+            self._note(new)
+        self._replace(instead)
 
-    def _state(self, path: str, sha256: str, size: int, mtime_ns: int, reading: str | None) -> KnownFile:
-        states = self._states.setdefault(path, [])
-        for state in states:
-            if (state.sha256, state.size, state.mtime_ns, state.reading) == (sha256, size, mtime_ns, reading):
-                return state
-        states.append(KnownFile(path, sha256, size, mtime_ns, reading))
-        return states[-1]
+    def drop(self, paths: Iterable[str]) -> None:
+        """Remove all rows of these files."""
+        dropped = [known for path in paths if (known := self._forget(path)) is not None]
+        # Ids go by the thousand: what is left after a crash in between must not look whole.
+        ids = [known.last for known in dropped if known.last is not None]
+        ids += [row_id for known in dropped for row_id in known.ids if row_id != known.last]
+        if ids:
+            self._gallery.remove(ids)
+            self.writes += 1
+
+    def mark_complete(self, path: str) -> None:
+        """Mark the last row of ``path``: the windows after it show nothing."""
+        known = self._files[path]
+        last = max(known.ids, key=lambda row_id: (known.ids[row_id] or (0, 0))[::-1])
+        pairs = self._gallery.find_with_vectors([last])
+        self._replace([(replace(row, complete=True), vector) for row, vector in pairs])
+
+    def relabel(self, captions: dict[str, tuple[str, ...]]) -> None:
+        """Give files other captions."""
+        ids = [row_id for path in captions for row_id in self._files[path].ids]
+        pairs = self._gallery.find_with_vectors(ids)
+        self._replace([(replace(row, captions=captions[row.path]), vector) for row, vector in pairs])
+
+    def rows_of(self, files: Iterable[KnownFile]) -> dict[str, list[Encoded]]:
+        """The rows and vectors of these files, by path."""
+        ids = sorted({row_id for file in files for row_id in file.ids})
+        found: dict[str, list[Encoded]] = {}
+        for row, vector in self._gallery.find_with_vectors(ids):
+            found.setdefault(row.path, []).append((row, vector))
+        return found
+
+    def _replace(self, encoded: Sequence[Encoded]) -> None:
+        if encoded:
+            self._gallery.replace([row for row, _ in encoded], np.stack([vector for _, vector in encoded]))
+            for path in {row.path for row, _ in encoded if self._files[row.path].state != state_of(row)}:
+                self._forget(path)
+            self._note(encoded)
+
+    def _note(self, encoded: Sequence[Encoded]) -> None:
+        for row, _ in encoded:
+            place = (row.window.x, row.window.y) if row.window is not None else None
+            self._noted(row.path, state_of(row), place, row.id, row.complete).captions = row.captions
+        self.writes += 1
+
+    def _noted(self, path: str, state: State, place: Place, row_id: str, last: bool) -> KnownFile:
+        known = self._files.setdefault(path, KnownFile(path, state))
+        if known.state != state:
+            self._distrust(known)
+        known.ids[row_id] = place
+        if last:
+            known.last = row_id
+            if known.content is not None:
+                with self._lock:
+                    self._with_content.setdefault(known.content, {})[path] = None
+        return known
+
+    def _distrust(self, known: KnownFile) -> None:
+        self._unlist(known)
+        known.state = None
+
+    def _forget(self, path: str) -> KnownFile | None:
+        known = self._files.pop(path, None)
+        if known is not None:
+            self._unlist(known)
+        return known
+
+    def _unlist(self, known: KnownFile) -> None:
+        if known.content is not None:
+            with self._lock:
+                self._with_content.get(known.content, {}).pop(known.path, None)
+
+
+def state_of(row: Row) -> State:
+    return State(row.sha256, row.size, row.mtime_ns, row.ctime_ns, row.reading)

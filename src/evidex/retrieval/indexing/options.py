@@ -1,4 +1,4 @@
-"""What an index run is told, what it tells on its way, and what it tells at the end."""
+"""What an index run is told."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from evidex.data.items import ReadOptions
-from evidex.data.records import Skip
 from evidex.errors import InputError
-from evidex.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -19,6 +17,8 @@ class IndexOptions:
     workers: int | None = None
     prune: bool = False
     """Drop rows of files under the given places that are gone or can no longer be read."""
+    force: bool = False
+    """Prune also where more than nine in ten files of a given place would go, as when a disk is not mounted."""
     batch_size: int = 64
     rows_a_commit: int = 256
     seconds_a_commit: float = 2.0
@@ -39,61 +39,3 @@ class IndexOptions:
         return (
             f"tile {tiles.tile} overlap {tiles.overlap} bands {bands} stretch {tiles.stretch[0]:g},{tiles.stretch[1]:g}"
         )
-
-
-@dataclass(frozen=True)
-class Duplicate:
-    """A file whose content was in the gallery already, under another path that still exists."""
-
-    name: str
-    of: str
-
-
-@dataclass(frozen=True)
-class IndexReport:
-    """What a run did; counts are files unless they say otherwise."""
-
-    found: int
-    added: int
-    updated: int
-    unchanged: int
-    moved: int
-    pruned: int
-    duplicates: tuple[Duplicate, ...]
-    skipped: tuple[Skip, ...]
-    encoded: int
-    """Pictures that went through the encoder."""
-    rows: int
-    """In the gallery now."""
-    seconds: float
-    unplaced: int = 0
-    """Rasters read now that have coordinates, of which some or all cannot be told in degrees: a place finds less of
-    them, or nothing."""
-
-
-class Meter:
-    """Progress in windows: a scene counts as many as it is cut into, an image one."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._total = self._done = 0
-        self._windows: dict[str, int] = {}
-        self._reached: dict[str, int] = {}
-
-    def expect(self, files: int) -> None:
-        self._total = files
-        self._progress(0, files)
-
-    def cut(self, path: str, windows: int) -> None:
-        if windows > 1 and path not in self._windows:
-            self._windows[path] = windows
-            self._total += windows - 1
-
-    def reached(self, path: str, done: int) -> None:
-        self._done += done - self._reached.get(path, 0)
-        self._reached[path] = done
-        self._progress(self._done, self._total)
-
-    def finish(self, path: str) -> None:
-        self.reached(path, self._windows.pop(path, 1))
-        del self._reached[path]

@@ -10,20 +10,31 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.data.discover import RASTER_SUFFIXES, Findings, FoundFile, printable
-from evidex.data.records import Skip
+from evidex.data.discover import Findings, FoundFile
 from evidex.data.sidecars import captions_beside
 from evidex.progress import Progress
-from evidex.retrieval.indexing.decode_worker import Failed, Finished, Fit, Picture, Same, Sign, Task, WorkerSettings
+from evidex.retrieval.indexing.beside import Beside
+from evidex.retrieval.indexing.decode_worker import (
+    Content,
+    Failed,
+    Finished,
+    Fit,
+    Picture,
+    Same,
+    Sign,
+    Task,
+    WorkerSettings,
+)
 from evidex.retrieval.indexing.decoding import DecodePool
-from evidex.retrieval.indexing.known_files import KnownFile, KnownFiles
-from evidex.retrieval.indexing.options import Duplicate, IndexOptions, IndexReport, Meter
+from evidex.retrieval.indexing.known_files import Encoded, KnownFile, KnownFiles, State
+from evidex.retrieval.indexing.options import IndexOptions
+from evidex.retrieval.indexing.pruning import Pruning, is_gone
+from evidex.retrieval.indexing.report import IndexReport, Meter, Tally
 from evidex.retrieval.rows import Row, item_id
 
 if TYPE_CHECKING:
@@ -31,8 +42,9 @@ if TYPE_CHECKING:
     from evidex.retrieval.gallery import Gallery
 
 _MOST_WORKERS = 8
-_COMMITS_BETWEEN_COMPACTIONS = 128
+_WRITES_BETWEEN_COMPACTIONS = 128
 _PIECES_LEFT = 8
+_COPIED_FOR_ONE_ENCODED = 16  # a copied row is soon copied again; every commit looks through the whole table for it
 
 
 def fit_of(model: Model) -> Fit:
@@ -50,26 +62,28 @@ class IndexRun:
         self._options = options
         self._findings = findings
         self._known = KnownFiles(gallery)
-        self._files = {file.path: file for file in findings.files}
+        self._before = frozenset(file.path for file in self._known.files())
+        self._beside = Beside()
         self._captions, problems = captions_beside(findings.files)
-        self._skipped = [*findings.skipped, *problems]
-        self._duplicates: list[Duplicate] = []
-        self._counts: Counter[str] = Counter()
+        self._tally = Tally(list(findings.skipped), list(problems))
         self._failed: list[str] = []
-        self._unplaced: set[str] = set()
         self._waiting: list[Picture] = []
-        self._rows: list[Row] = []
-        self._vectors: list[NDArray[np.float32]] = []
+        self._encoded: list[Encoded] = []
         self._uncommitted: Counter[str] = Counter()
-        self._written: dict[str, KnownFile] = {}
+        self._blank: Counter[str] = Counter()
         self._finished: dict[str, Finished] = {}
         self._copies: list[Same] = []
+        self._rows_to_copy = 0
         self._again: list[Task] = []
-        self._commits = 0
+        self._committing = False
+        self._compacted = 0
         self._last_commit = time.monotonic()
         self._meter = Meter(progress)
 
     def work(self) -> None:
+        pruning = Pruning.of(self._findings, self._before, self._options.force)
+        if self._options.prune:
+            pruning.check_before()
         tasks = [task for file in self._findings.files if (task := self._task(file)) is not None]
         self._relabel()
         self._meter.expect(len(tasks))
@@ -77,8 +91,11 @@ class IndexRun:
             self._run(tasks)
             tasks, self._again = self._again, []
         if self._options.prune:
-            self._prune()
-        if self._gallery.pieces() > _PIECES_LEFT or self._commits:
+            dropped = [path for path in {*pruning.gone(), *self._failed} if self._known.get(path) is not None]
+            pruning.check(dropped)
+            self._known.drop(dropped)
+            self._tally.counts["pruned"] = len(dropped)
+        if self._gallery.pieces() > _PIECES_LEFT or self._known.writes:
             self._gallery.compact()
 
     def _run(self, tasks: Sequence[Task]) -> None:
@@ -89,43 +106,37 @@ class IndexRun:
                 for message in messages:
                     self._take(message)
                 self._encode()
-            finally:
-                # Also when the user interrupts: what is encoded need not be encoded again.
-                self._commit()
+            except BaseException:
+                # What is encoded need not be encoded again; but of a commit that was cut short nobody knows how far
+                # it came, and rows that follow on lost ones would make their file look whole.
+                if not self._committing:
+                    self._commit()
+                raise
+            self._commit()
 
     def report(self, seconds: float) -> IndexReport:
-        return IndexReport(
-            found=len(self._findings.files),
-            added=self._counts["added"],
-            updated=self._counts["updated"],
-            unchanged=self._counts["unchanged"],
-            moved=self._counts["moved"],
-            pruned=self._counts["pruned"],
-            duplicates=tuple(self._duplicates),
-            skipped=tuple(self._skipped),
-            encoded=self._counts["encoded"],
-            rows=len(self._gallery),
-            seconds=seconds,
-            unplaced=len(self._unplaced),
-        )
+        return self._tally.report(self._known.files(), len(self._gallery), self._twin, seconds)
 
-    def _reading(self, path: str) -> str | None:
-        return self._options.reading if Path(path).suffix.lower() in RASTER_SUFFIXES else None
+    def _reading(self, path: str, raster: bool = True) -> str | None:
+        """What bears on the rows of a file besides its content."""
+        return self._options.reading + self._beside.of(path) if raster else None
 
     def _task(self, file: FoundFile) -> Task | None:
-        state = self._known.as_found(file, self._reading(file.path))
-        if state is not None and state.complete:
-            self._counts["unchanged"] += 1
+        known = self._known.as_found(file, self._reading)
+        if known is not None and known.complete:
+            self._tally.counts["unchanged"] += 1
             return None
         self._known.sizes[file.size] += 1
-        if state is not None:
-            return Task(file, known=frozenset(state.places), known_sha256=state.sha256)
+        if known is not None and known.state is not None:
+            places = frozenset(place for place in known.ids.values() if place is not None)
+            return Task(file, known=places, known_sha256=known.state.sha256)
         # Only files of equal size can be of equal content; the others need not wait for an answer.
         return Task(file, ask=self._known.sizes[file.size] > 1)
 
-    def _wanted(self, path: str, sha256: str) -> bool:
-        state = self._known.with_content(sha256, path)
-        return state is None or state.reading != self._reading(path)
+    def _wanted(self, content: Content) -> bool:
+        return (
+            self._known.with_content(content.sha256, self._reading(content.path, content.raster), content.path) is None
+        )
 
     def _take(self, message: object) -> None:
         match message:
@@ -143,13 +154,17 @@ class IndexRun:
                 self._meter.finish(message.path)
             case Same():
                 self._copies.append(message)
+                source = self._known.with_content(message.sha256, self._reading(message.path, message.raster))
+                self._rows_to_copy += len(source.ids) if source is not None else 1
                 self._meter.finish(message.path)
             case Failed():
-                self._skipped.append(Skip(printable(message.path), message.reason))
-                self._failed.append(message.path)
+                self._tally.skip(message.path, message.reason)
+                if not message.changed:
+                    self._failed.append(message.path)
                 self._meter.finish(message.path)
         late = time.monotonic() - self._last_commit > self._options.seconds_a_commit
-        if len(self._rows) + len(self._copies) >= self._options.rows_a_commit or (late and self._rows):
+        many = len(self._encoded) + self._rows_to_copy / _COPIED_FOR_ONE_ENCODED >= self._options.rows_a_commit
+        if many or (late and self._encoded):
             self._commit()
 
     def _encode(self) -> None:
@@ -163,20 +178,19 @@ class IndexRun:
             from PIL import Image as PillowImage
 
             vectors = model.encode_images([PillowImage.fromarray(picture.pixels, "RGB") for picture in pictures])
-        self._counts["encoded"] += len(pictures)
+        self._tally.counts["encoded"] += len(pictures)
+        self._waiting = []
         for picture, vector in zip(pictures, vectors, strict=True):
             if np.isfinite(vector).all():
-                self._rows.append(self._row(picture))
-                self._vectors.append(vector)
+                self._encoded.append((self._row(picture), vector))
             else:
                 self._uncommitted[picture.path] -= 1
-                self._skipped.append(Skip(printable(picture.path), "the model gives no finite vector for it"))
-        self._waiting = []
+                self._blank[picture.path] += 1
 
     def _row(self, picture: Picture) -> Row:
-        file, item = self._files[picture.path], picture.item
+        file, item = picture.file, picture.item
         if item.crs is not None and item.footprint is None:
-            self._unplaced.add(picture.path)
+            self._tally.unplaced.add(picture.path)
         return Row(
             id=item_id(picture.path, item.window),
             path=picture.path,
@@ -184,6 +198,7 @@ class IndexRun:
             sha256=picture.sha256,
             size=file.size,
             mtime_ns=file.mtime_ns,
+            ctime_ns=file.ctime_ns,
             width=item.width,
             height=item.height,
             window=item.window,
@@ -192,150 +207,104 @@ class IndexRun:
             acquired=item.acquired,
             captions=self._captions.get(picture.path, ()),
             rendering=item.rendering,
-            reading=self._reading(picture.path),
+            reading=self._reading(picture.path, picture.raster),
             complete=picture.last,
         )
 
     def _commit(self) -> None:
-        self._write(self._rows, self._vectors)
-        for row in self._rows:
+        self._committing = True
+        self._copy_known()  # before the rows it takes from are overwritten
+        self._put(self._encoded)
+        for row, _ in self._encoded:
             self._uncommitted[row.path] -= 1
-        self._rows, self._vectors = [], []
-        self._copy_known()
+        self._encoded = []
         for path in [path for path in self._finished if self._uncommitted[path] == 0]:
             self._close(self._finished.pop(path))
             del self._uncommitted[path]
-        self._last_commit = time.monotonic()
-
-    def _write(self, rows: Sequence[Row], vectors: Sequence[NDArray[np.float32]]) -> None:
-        """Append rows, or put them in the place of those with their ids."""
-        if not rows:
-            return
-        old = {row_id for path in {row.path for row in rows} for row_id in self._known.ids(path)}
-        old |= {row_id for row in rows if (state := self._written.get(row.path)) for row_id in state.ids}
-        values = np.stack(vectors)
-        is_old = np.array([row.id in old for row in rows])
-        self._gallery.append([row for row in rows if row.id not in old], values[~is_old])
-        self._gallery.replace([row for row in rows if row.id in old], values[is_old])
-        for row in rows:
-            state = self._written.setdefault(
-                row.path, KnownFile(row.path, row.sha256, row.size, row.mtime_ns, row.reading, row.captions)
-            )
-            state.ids.append(row.id)
-            state.complete |= row.complete
-        self._commits += 1
-        if self._commits % _COMMITS_BETWEEN_COMPACTIONS == 0:
+        if self._known.writes - self._compacted >= _WRITES_BETWEEN_COMPACTIONS:
             self._gallery.compact()
-        if self._options.committed is not None:
-            self._options.committed([row.id for row in rows])
+            self._compacted = self._known.writes
+        self._last_commit = time.monotonic()
+        self._committing = False
+
+    def _put(self, encoded: Sequence[Encoded]) -> None:
+        self._known.put(encoded)
+        if encoded and self._options.committed is not None:
+            self._options.committed([row.id for row, _ in encoded])
 
     def _close(self, end: Finished) -> None:
-        """All rows of a file are committed: drop those of its earlier states and say what came of it."""
-        file = self._files[end.path]
-        earlier = self._known.ids(end.path)
-        begun = self._known.as_found(file, self._reading(end.path))
-        state = self._written.pop(end.path, None)
-        kept = begun.ids if begun is not None and begun.sha256 == end.sha256 else []
-        if state is None and kept and begun is not None:
-            state = replace(begun, complete=True)
-            self._mark_complete(kept[-1])
-        elif state is not None:
-            state.ids += [row_id for row_id in kept if row_id not in set(state.ids)]
-        stale = set(earlier) - set(state.ids if state is not None else [])
-        if stale:
-            self._gallery.remove(sorted(stale))
-        if end.unreadable:
-            reason = f"{end.unreadable} of {end.windows} windows cannot be read: {end.problem}"
-            self._skipped.append(Skip(printable(end.path), reason))
-        if state is None:
-            if not end.unreadable and not end.pictures:
-                self._skipped.append(Skip(printable(end.path), "holds no data: all its windows are empty or alike"))
-            self._known.forget(end.path)
+        """All rows of a file are committed: drop those of its earlier state and say what came of it."""
+        file = end.file
+        now = State(end.sha256, file.size, file.mtime_ns, file.ctime_ns, self._reading(end.path, end.raster))
+        reason = _shortfall(end, self._blank.pop(end.path, 0))
+        known = self._known.get(end.path)
+        if known is None or known.state != now:
+            self._known.drop([end.path])
+            self._tally.skip(end.path, reason or "holds no data: all its windows are empty or alike")
             return
-        twin = self._known.with_content(end.sha256)
-        if twin is not None and twin.path != end.path and os.path.lexists(twin.path):
-            self._duplicates.append(Duplicate(printable(end.path), printable(twin.path)))
-        self._counts["updated" if earlier else "added"] += 1
-        self._known.register(state)
+        if reason is not None:
+            self._tally.remark(end.path, reason)
+        elif not known.complete:
+            self._known.mark_complete(end.path)
+        how = "updated" if end.pictures else "unchanged"
+        self._tally.file(how if end.path in self._before else "added", end.path)
 
-    def _mark_complete(self, row_id: str) -> None:
-        pairs = self._gallery.find_with_vectors([row_id])
-        self._gallery.replace([replace(row, complete=True) for row, _ in pairs], np.stack([v for _, v in pairs]))
+    def _twin(self, path: str) -> str | None:
+        """A file that had the content of ``path`` before, and is still there."""
+        known = self._known.get(path)
+        earlier = self._known.earlier_with_content(known) if known is not None else ()
+        return next((other for other in earlier if not is_gone(other)), None)
 
     def _copy_known(self) -> None:
         """Files of known content take the vectors that are there: touched, moved or duplicate files."""
-        copies, self._copies = self._copies, []
-        sources: dict[str, KnownFile] = {}
+        copies, self._copies, self._rows_to_copy = self._copies, [], 0
+        sources: list[tuple[Same, KnownFile]] = []
         for copy in copies:
-            source = self._known.with_content(copy.sha256, copy.path)
+            source = self._known.with_content(copy.sha256, self._reading(copy.path, copy.raster), copy.path)
             if source is None:
                 # It was replaced since the question was asked.
-                self._again.append(Task(self._files[copy.path]))
+                self._again.append(Task(copy.file))
             else:
-                sources[copy.path] = source
-        pairs = self._gallery.find_with_vectors(
-            sorted({row_id for source in sources.values() for row_id in source.ids})
-        )
-        by_id = {row.id: (row, vector) for row, vector in pairs}
-        rows: list[Row] = []
-        vectors: list[NDArray[np.float32]] = []
-        for path, source in sources.items():
-            for row, vector in (by_id[row_id] for row_id in source.ids):
-                rows.append(self._row_of_copy(self._files[path], row))
-                vectors.append(vector)
-        self._write(rows, vectors)
-        for path, source in sources.items():
-            self._close_copy(self._files[path], source.sha256)
+                sources.append((copy, source))
+        rows = self._known.rows_of(source for _, source in sources)
+        self._put([self._copied(copy, *pair) for copy, source in sources for pair in rows[source.path]])
+        moved = {
+            source.path: copy.path
+            for copy, source in sources
+            if self._known.get(source.path) is source and source.path != copy.path and is_gone(source.path)
+        }
+        self._known.drop(moved)
+        for copy, source in sources:
+            if source.path == copy.path:
+                self._tally.counts["unchanged"] += 1
+            elif moved.get(source.path) == copy.path:
+                self._tally.counts["moved"] += 1
+            else:
+                how = "updated" if copy.path in self._before else "added"
+                self._tally.file(how, copy.path)
 
-    def _row_of_copy(self, file: FoundFile, row: Row) -> Row:
-        return replace(
-            row,
-            id=item_id(file.path, row.window),
-            path=file.path,
-            size=file.size,
-            mtime_ns=file.mtime_ns,
-            captions=self._captions.get(file.path, row.captions if row.path == file.path else ()),
+    def _copied(self, copy: Same, row: Row, vector: NDArray[np.float32]) -> Encoded:
+        file = copy.file
+        row = replace(
+            row, id=item_id(file.path, row.window), path=file.path, captions=self._captions.get(file.path, ())
         )
-
-    def _close_copy(self, file: FoundFile, sha256: str) -> None:
-        earlier = self._known.ids(file.path)
-        state = self._written.pop(file.path)
-        source = self._known.with_content(sha256, file.path)
-        stale = set(earlier) - set(state.ids)
-        if source is None or source.path == file.path:
-            self._counts["unchanged"] += 1
-        elif os.path.lexists(source.path):
-            self._duplicates.append(Duplicate(printable(file.path), printable(source.path)))
-            self._counts["updated" if earlier else "added"] += 1
-        else:
-            stale |= set(self._known.ids(source.path))
-            self._known.forget(source.path)
-            self._counts["moved"] += 1
-        if stale:
-            self._gallery.remove(sorted(stale))
-        self._known.register(state)
+        return replace(row, size=file.size, mtime_ns=file.mtime_ns, ctime_ns=file.ctime_ns), vector
 
     def _relabel(self) -> None:
-        """Give unchanged files the captions that were added or corrected beside them."""
-        changed: dict[str, str] = {}
-        for path, captions in self._captions.items():
-            state = self._known.as_found(self._files[path], self._reading(path))
-            if state is not None and state.captions != captions:
-                changed.update(dict.fromkeys(state.ids, path))
-        pairs = self._gallery.find_with_vectors(list(changed))
-        if pairs:
-            rows = [replace(row, captions=self._captions[changed[row.id]]) for row, _ in pairs]
-            self._gallery.replace(rows, np.stack([vector for _, vector in pairs]))
-            self._commits += 1
+        """Give unchanged files the captions that lie beside them now."""
+        changed: dict[str, tuple[str, ...]] = {}
+        for file in self._findings.files:
+            known = self._known.as_found(file, self._reading)
+            captions = self._captions.get(file.path, ())
+            if known is not None and known.captions != captions:
+                changed[file.path] = captions
+        self._known.relabel(changed)
 
-    def _prune(self) -> None:
-        gone = [path for path in self._known.paths() if path not in self._files and self._under_roots(path)]
-        gone = [path for path in gone if not os.path.lexists(path)] + self._failed
-        ids = [row_id for path in gone for row_id in self._known.ids(path)]
-        if ids:
-            self._gallery.remove(ids)
-            self._counts["pruned"] += sum(bool(self._known.ids(path)) for path in gone)
-            self._commits += 1
 
-    def _under_roots(self, path: str) -> bool:
-        return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in self._findings.roots)
+def _shortfall(end: Finished, blank: int) -> str | None:
+    """Why a file is not wholly in the gallery; None if it is, as far as it shows anything."""
+    if end.unreadable:
+        return f"{end.unreadable} of {end.windows} windows cannot be read: {end.problem}"
+    if blank:
+        return "the model gives no finite vector for " + ("it" if end.windows == 1 else f"{blank} of its windows")
+    return None

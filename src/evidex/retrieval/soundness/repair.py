@@ -14,11 +14,12 @@ from evidex.data.discover import printable
 from evidex.errors import EvidexError
 from evidex.progress import Progress, silent
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.gallery_folder import held
 from evidex.retrieval.gallery_info import parse_info, read_info, write_info
 from evidex.retrieval.soundness.seal import damaged, digest_of, drop, read_seal
 from evidex.retrieval.soundness.sealing import seal_table
 from evidex.retrieval.soundness.verify import Finding, Kind, Report, verify
-from evidex.retrieval.table import ROWS, files_of, manifests, one_writer, open_at, reading
+from evidex.retrieval.table import ROWS, files_of, manifests, open_at, reading
 
 _NAMED = 20
 
@@ -30,7 +31,7 @@ def repair(folder: Path, *, progress: Progress = silent) -> Report:
     if not found.findings:
         return found
     told: list[Finding] = []
-    with one_writer(folder):
+    with held(folder):
         for kind, mend in _MENDERS.items():
             mine = [finding for finding in found.findings if finding.kind == kind]
             if mine:

@@ -1,0 +1,49 @@
+"""The folder of a gallery: where one can be made, and who may write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from evidex.errors import DamagedError, GalleryError
+from evidex.retrieval.gallery_info import INFO
+from evidex.retrieval.soundness.seal import SEAL, read_seal
+from evidex.retrieval.soundness.sealing import MODEL
+from evidex.retrieval.table import ROWS
+
+_WRITER = ".writer"
+_DATA = f"{ROWS}/data"
+
+
+@contextmanager
+def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold ``folder`` against other writers; the hold ends with the process, however it ends."""
+    import fcntl
+
+    with (folder / _WRITER).open("a+") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError:
+            raise GalleryError(
+                f"'{folder}' is being indexed by another process; wait for it to end, then run this again"
+            ) from None
+        yield
+
+
+def check_free(folder: Path) -> None:
+    """Raise GalleryError where no gallery can be made; where the making of one was cut short, one can."""
+    if (folder / INFO).exists():
+        raise GalleryError(f"'{folder}' is a gallery already; open it with Gallery.open, or choose another folder")
+    if not folder.exists():
+        return
+    seal = read_seal(folder) if folder.is_dir() else None
+    rows = any((folder / _DATA).glob("*")) or any(name.startswith(_DATA) for name in (seal.files if seal else ()))
+    if seal is not None and rows:
+        raise DamagedError(
+            f"'{folder}' is a gallery without its {INFO}; 'evidex verify --gallery {folder} --repair' writes it again"
+        )
+    names = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {""}
+    begun = _WRITER in names and all(name in (MODEL, ROWS, SEAL) or name.startswith(".") for name in names)
+    if names and (rows or not begun):
+        raise GalleryError(f"'{folder}' exists and is no gallery; choose a new folder")

@@ -1,0 +1,82 @@
+"""Which files are gone, and when that is too many to believe it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from evidex.data.discover import Findings, printable
+from evidex.errors import InputError
+
+_MOST_PRUNED = 0.9
+
+
+def is_gone(path: str) -> bool:
+    """Whether nothing is there to be indexed. A place that cannot be looked at is not gone, it is out of reach."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 (a path may hold bytes that are no UTF-8)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return not stat.S_ISREG(status.st_mode) or status.st_size == 0
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """What of the files that a gallery knew before a run lies in the given places, and whether it may be dropped."""
+
+    files: frozenset[str]
+    """Those that were found."""
+    known: frozenset[str]
+    roots: frozenset[str]
+    force: bool
+
+    @classmethod
+    def of(cls, findings: Findings, known: Iterable[str], force: bool) -> Pruning:
+        roots = frozenset(findings.roots)
+        found = frozenset(file.path for file in findings.files)
+        return cls(found, frozenset(path for path in known if _root(path, roots) is not None), roots, force)
+
+    def gone(self) -> list[str]:
+        return sorted(path for path in self.known - self.files if is_gone(path))
+
+    def check_before(self) -> None:
+        """Refuse at once where so little is found that renamed files cannot explain what is missing."""
+        new = Counter(map(self._place, self.files - self.known))
+        self._refuse(self.gone(), new, "nothing was changed")
+
+    def check(self, dropped: Iterable[str]) -> None:
+        """Refuse to drop nearly all files of a place."""
+        self._refuse(dropped, Counter(), "nothing was pruned")
+
+    def _refuse(self, dropped: Iterable[str], excused: Counter[str], so: str) -> None:
+        if self.force:
+            return
+        known = Counter(map(self._place, self.known))
+        lost = Counter(self._place(path) for path in dropped if path in self.known)
+        for place, count in lost.items():
+            if count - excused[place] > _MOST_PRUNED * known[place]:
+                where = f"'{printable(place)}'" if place else "what was named"
+                raise InputError(
+                    f"{where}: {count} of the {known[place]} files that the gallery holds from there are gone or "
+                    f"cannot be read, as when a disk is not mounted; {so}; add --force to drop them"
+                )
+
+    def _place(self, path: str) -> str:
+        """The given folder that ``path`` lies in; files that were named themselves count together."""
+        root = _root(path, self.roots)
+        return "" if root is None or root == path else root
+
+
+def _root(path: str, roots: frozenset[str]) -> str | None:
+    """The nearest of ``roots`` that is ``path`` or lies above it."""
+    while path not in roots:
+        above = os.path.dirname(path)  # noqa: PTH120 (a path may hold bytes that are no UTF-8)
+        if above == path:
+            return None
+        path = above
+    return path

@@ -1,0 +1,76 @@
+"""Pruning believes that files are gone, but not that nearly all are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evidex.errors import InputError
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.indexing import IndexOptions
+from tests.retrieval.archive import tiny_model, write_images
+
+PRUNE = IndexOptions(prune=True)
+pytestmark = pytest.mark.usefixtures("pool")
+
+
+@pytest.fixture
+def gallery(tmp_path: Path) -> Gallery:
+    return Gallery.create(tmp_path / "gallery", tiny_model())
+
+
+def test_nine_in_ten_files_may_go_and_no_more(gallery: Gallery, tmp_path: Path) -> None:
+    paths = write_images(tmp_path / "a", 20)
+    gallery.add(tmp_path / "a")
+    for path in paths[:19]:
+        path.rename(tmp_path / path.name)
+    version = gallery.version
+    with pytest.raises(InputError, match=r"a': 19 of the 20 files .* nothing was changed; add --force"):
+        gallery.add(tmp_path / "a", options=PRUNE)
+    assert (gallery.version, len(gallery)) == (version, 20)
+    (tmp_path / paths[0].name).rename(paths[0])
+    assert gallery.add(tmp_path / "a", options=PRUNE).pruned == 18
+    paths[0].unlink()
+    paths[19].unlink()
+    assert gallery.add(tmp_path / "a", options=IndexOptions(prune=True, force=True)).pruned == 2
+
+
+def test_one_of_two_places_that_is_empty_is_enough(gallery: Gallery, tmp_path: Path) -> None:
+    write_images(tmp_path / "a", 12)
+    for path in write_images(tmp_path / "b", 3, 20):
+        gallery.add([tmp_path / "a", tmp_path / "b"])
+        path.unlink()
+    with pytest.raises(InputError, match="b': 3 of the 3 files"):
+        gallery.add([tmp_path / "a", tmp_path / "b"], options=PRUNE)
+
+
+def test_a_folder_whose_files_were_all_renamed_is_pruned(gallery: Gallery, tmp_path: Path) -> None:
+    write_images(tmp_path / "a" / "old", 12)
+    gallery.add(tmp_path / "a")
+    (tmp_path / "a" / "old").rename(tmp_path / "a" / "new")
+    report = gallery.add(tmp_path / "a", options=PRUNE)
+    assert (report.moved, report.pruned, report.rows) == (12, 0, 12)
+
+
+def test_another_disk_in_the_same_place_drops_nothing(gallery: Gallery, tmp_path: Path) -> None:
+    for path in write_images(tmp_path / "a", 12):
+        gallery.add(path)
+        path.unlink()
+    write_images(tmp_path / "a", 12, 100)
+    with pytest.raises(InputError, match=r"12 of the 12 files .* nothing was pruned"):
+        gallery.add(tmp_path / "a", options=PRUNE)
+    assert len(gallery) == 24
+
+
+def test_what_cannot_be_read_any_more_counts_as_gone(gallery: Gallery, tmp_path: Path) -> None:
+    paths = write_images(tmp_path / "a", 12)
+    gallery.add(tmp_path / "a")
+    paths[0].write_bytes(b"")
+    paths[1].write_bytes(b"no picture")
+    report = gallery.add(tmp_path / "a", options=PRUNE)
+    assert (report.pruned, len(report.skipped), report.rows) == (2, 2, 10)
+    for path in paths:
+        path.write_bytes(b"no picture")
+    with pytest.raises(InputError, match="10 of the 10 files"):
+        gallery.add(tmp_path / "a", options=PRUNE)
