@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from evidex.documents import parse_json
 from evidex.errors import GalleryError
 from evidex.files import write_json_atomic
 from evidex.retrieval.soundness.seal import SEAL, Seal, damaged, read_seal
@@ -85,10 +85,10 @@ class _Unreadable(Exception):
 
 def _parsed(folder: Path) -> GalleryInfo:
     try:
-        return GalleryInfo(**json.loads((folder / INFO).read_bytes()))
+        return GalleryInfo(**parse_json((folder / INFO).read_bytes()))
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(folder) from None
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError) as error:
         newer = _newer_format(folder)
         if newer is not None and not (folder / SEAL).exists():
             raise GalleryError(f"'{folder}' has gallery format {newer}, newer than {FORMAT}; update evidex") from None
@@ -97,8 +97,8 @@ def _parsed(folder: Path) -> GalleryInfo:
 
 def _newer_format(folder: Path) -> int | None:
     try:
-        version: Any = json.loads((folder / INFO).read_bytes())["format"]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        version: Any = parse_json((folder / INFO).read_bytes())["format"]
+    except (OSError, ValueError, TypeError, KeyError):
         return None
     return version if type(version) is int and version > FORMAT else None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evidex.documents import parse_json
 from evidex.errors import GalleryError, ModelError
 from evidex.retrieval.gallery_info import GalleryInfo
 from evidex.retrieval.soundness.checks import FileChecks
@@ -57,5 +57,5 @@ def _shipped_fingerprint(path: Path) -> str | None:
     from safetensors import safe_open
 
     with safe_open(path, framework="np") as stream:
-        description: dict[str, Any] = json.loads((stream.metadata() or {}).get("evidex", "{}"))
+        description: dict[str, Any] = parse_json((stream.metadata() or {}).get("evidex", "{}"))
     return description.get("fingerprint")

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evidex.documents import parse_json
 from evidex.errors import DataError, InputError, ModelError
 from evidex.files import write_atomic
 from evidex.retrieval.certainty.guarantee import Guarantee
@@ -138,7 +139,7 @@ class Calibration:
     @classmethod
     def load(cls, path: Path) -> Calibration:
         try:
-            content: Any = json.loads(path.read_text(encoding="utf-8"))
+            content: Any = parse_json(path.read_text(encoding="utf-8"))
             version = content["format"]
             if isinstance(version, int) and version > _FORMAT:
                 raise DataError(f"{str(path)!r} has calibration format {version}, newer than {_FORMAT}; update evidex")
@@ -160,7 +161,7 @@ class Calibration:
             )
         except FileNotFoundError:
             raise DataError(f"{str(path)!r} does not exist; make it with evidex calibrate") from None
-        except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError, InputError) as error:
+        except (OSError, KeyError, TypeError, ValueError, AttributeError, InputError) as error:
             if isinstance(error, DataError):
                 raise
             raise DataError(f"{str(path)!r} is no calibration ({error}); make it again with evidex calibrate") from None

@@ -9,7 +9,6 @@ of an earlier version keep a valid map.
 from __future__ import annotations
 
 import errno
-import json
 import logging
 import os
 import zlib
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from evidex.documents import parse_json
 from evidex.files import write_json_atomic
 from evidex.retrieval.rows import vectors_in
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors, rows_a_block
@@ -74,11 +74,11 @@ def fragments_of(dataset: Any) -> list[list[int]]:
 def read_state(folder: Path, dim: int) -> FileState | None:
     """What the file holds; None where that cannot be told."""
     try:
-        content = json.loads((folder / STATE).read_bytes())
+        content = parse_json((folder / STATE).read_bytes())
         if content.pop("check") != checksum_of(content) or (content["format"], content["dim"]) != (_FORMAT, dim):
             return None
         return FileState(content["file"], content["rows"], content["fragments"], content["checks"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

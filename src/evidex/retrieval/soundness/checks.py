@@ -7,13 +7,13 @@ where it is missing or wrong the files are read.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from evidex.documents import parse_json
 from evidex.files import write_json_atomic
 from evidex.retrieval.soundness.seal import SEAL, Digest, Seal, damaged, digest_of, read_seal
 
@@ -127,7 +127,7 @@ class FileChecks:
 
 def _read_checked(folder: Path) -> dict[str, State]:
     try:
-        files = json.loads((folder / CHECKED).read_bytes())["files"]
+        files = parse_json((folder / CHECKED).read_bytes())["files"]
         return {str(name): (int(a), int(b), int(c), int(d)) for name, (a, b, c, d) in files.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from evidex.documents import parse_json
 from evidex.errors import DamagedError, GalleryError
 from evidex.files import write_json_atomic
 
@@ -52,7 +53,7 @@ class Seal:
 def read_seal(folder: Path) -> Seal | None:
     """The seal of a gallery; None where there is none, DamagedError where it is not what was written."""
     try:
-        content = json.loads((folder / SEAL).read_bytes())
+        content = parse_json((folder / SEAL).read_bytes())
         if content.pop("check") != checksum_of(content):
             raise ValueError("its checksum is wrong")
         if content["format"] > _FORMAT:
@@ -64,13 +65,13 @@ def read_seal(folder: Path) -> Seal | None:
         return Seal(dict(content["gallery"]), int(content["version"]), files)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise damaged(folder, f"{SEAL}, which holds the checksums, cannot be read ({_line(error)})") from None
 
 
 def write_seal(folder: Path, seal: Seal) -> None:
     content = {"format": _FORMAT, "gallery": dict(seal.gallery), "version": seal.version, "files": dict(seal.files)}
-    content = json.loads(json.dumps(content))
+    content = parse_json(json.dumps(content))
     write_json_atomic(folder / SEAL, {**content, "check": checksum_of(content)})
 
 
