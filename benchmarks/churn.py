@@ -2,7 +2,7 @@
 
     python benchmarks/churn.py [--operations 1000] [--rounds 50] [--files 40] [--seed 0]
 
-Files are copied over others, swapped, renamed, renumbered, touched, rewritten and deleted, half of it while an index
+Files are copied over others, swapped, renamed, renumbered, touched, rewritten and deleted, much of it while an index
 runs. In every second round that index is killed (kill -9) at a random moment. Ends with status 1 if after the quiet run
 any row differs from a fresh index in any column.
 """
@@ -59,9 +59,11 @@ def main() -> int:
         indexer = _started(root)
         for number in range(arguments.rounds):
             share = arguments.operations * (number + 1) // arguments.rounds - done.total()
-            done.update(archive.churn() for _ in range(share // 2))
+            # A run that is to be killed must not come to its end while we work.
+            meanwhile = int(rng.integers(share // 4 + 1)) if number % 2 else share // 2
+            done.update(archive.churn() for _ in range(share - meanwhile))
             _begin(indexer)
-            for _ in range(share - share // 2):
+            for _ in range(meanwhile):
                 done[archive.churn()] += 1
                 time.sleep(float(rng.exponential(0.02)))
             how = _killed(indexer, root / "notes", rng) if number % 2 else _finished(indexer)
@@ -113,8 +115,8 @@ def _finished(indexer: subprocess.Popen[bytes]) -> str:
 
 def _killed(indexer: subprocess.Popen[bytes], notes: Path, rng: np.random.Generator) -> str:
     """Kill some commits after the first, at any moment between two."""
-    commits = int(rng.integers(0, 12))
-    deadline = time.monotonic() + float(rng.uniform(0.2, 4.0))
+    commits = int(rng.integers(0, 4))
+    deadline = time.monotonic() + float(rng.uniform(0.1, 3.0))
     while indexer.poll() is None and time.monotonic() < deadline and notes.stat().st_size < commits:
         time.sleep(0.002)
     time.sleep(float(rng.uniform(0, 0.05)))
