@@ -30,12 +30,12 @@ from evidex.retrieval.gallery_folder import check_free, held
 from evidex.retrieval.gallery_info import FORMAT, GalleryInfo, read_info, write_info
 from evidex.retrieval.gallery_model import OWN_MODEL, check_model, known_source, load_model_of
 from evidex.retrieval.precision import Precision, ScanVectors, scan_vectors
-from evidex.retrieval.rows import Row, from_table, row_schema, stored_path, to_table, vectors_in
+from evidex.retrieval.rows import Row, from_table, stored_path, to_table, vectors_in
 from evidex.retrieval.soundness.checks import FileChecks
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
 from evidex.retrieval.soundness.seal import Seal
 from evidex.retrieval.soundness.sealing import MODEL, seal_all, seal_table
-from evidex.retrieval.table import ROWS, files_of, new_table, open_table, reading
+from evidex.retrieval.table import ROWS, add_missing_columns, files_of, id_filter, new_table, open_table, reading
 from evidex.retrieval.vector_file import map_vectors
 
 if TYPE_CHECKING:
@@ -269,7 +269,8 @@ class Gallery:
             self.refresh()
             if self.checks.seal is None:  # made before there were seals
                 self.reseal()
-            self._add_missing_columns()
+            if add_missing_columns(self.path, self._table, self.dim):
+                self._committed()
             yield
 
     def reseal(self) -> None:
@@ -298,7 +299,7 @@ class Gallery:
     def remove(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _IDS_AT_ONCE):
             with telling_full_disk(self.path):
-                self._table.delete(_id_filter(ids[start : start + _IDS_AT_ONCE]))
+                self._table.delete(id_filter(ids[start : start + _IDS_AT_ONCE]))
             self._committed()
 
     def compact(self) -> None:
@@ -318,19 +319,9 @@ class Gallery:
     def _where(self, ids: Sequence[str]) -> Iterator[tuple[Row, NDArray[np.float32]]]:
         for start in range(0, len(ids), _IDS_AT_ONCE):
             with reading(self.path):
-                table = self._table.to_table(filter=_id_filter(ids[start : start + _IDS_AT_ONCE]))
+                table = self._table.to_table(filter=id_filter(ids[start : start + _IDS_AT_ONCE]))
                 found = list(zip(from_table(table), vectors_in(table), strict=True))
             yield from found
-
-    def _add_missing_columns(self) -> None:
-        """Bring the table of an earlier version to this one's columns; what was not noted then is null."""
-        import pyarrow as pa
-
-        missing = [field for field in row_schema(self.dim) if field.name not in self._dataset.schema.names]
-        if missing:
-            with telling_full_disk(self.path):
-                self._table.add_columns(pa.schema(missing))
-            self._committed()
 
     def _committed(self, dataset: Any = None) -> None:
         """Seal what this process has just written, and go on with it."""
@@ -354,7 +345,3 @@ class Gallery:
             self._mapped = None
             self._scanned = {}
             self._columns = {}
-
-
-def _id_filter(ids: Sequence[str]) -> str:
-    return "id IN (" + ", ".join("'" + row_id.replace("'", "''") + "'" for row_id in ids) + ")"

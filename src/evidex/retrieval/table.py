@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,17 @@ def new_table(folder: Path, dim: int) -> Any:
     empty = pa.table([pa.array([], field.type) for field in schema], schema=schema)
     with telling_full_disk(folder):
         return lance.write_dataset(empty, str(folder / ROWS))
+
+
+def add_missing_columns(folder: Path, dataset: Any, dim: int) -> bool:
+    """Bring the table of an earlier version to this one's columns, null for what was not noted then; whether it did."""
+    import pyarrow as pa
+
+    missing = [field for field in row_schema(dim) if field.name not in dataset.schema.names]
+    if missing:
+        with telling_full_disk(folder):
+            dataset.add_columns(pa.schema(missing))
+    return bool(missing)
 
 
 def open_table(folder: Path, dim: int, checks: FileChecks) -> Any:
@@ -81,6 +92,11 @@ def files_of(folder: Path, dataset: Any) -> list[str]:
         if deletions is not None:
             names.append(f"{ROWS}/{deletions}")
     return names
+
+
+def id_filter(ids: Sequence[str]) -> str:
+    """The condition, in Lance's SQL, that a row has one of ``ids``."""
+    return "id IN (" + ", ".join("'" + row_id.replace("'", "''") + "'" for row_id in ids) + ")"
 
 
 @contextmanager
