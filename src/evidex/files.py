@@ -99,27 +99,32 @@ def telling_full_disk(place: Path) -> Iterator[None]:
         ) from None
 
 
-def write_atomic(path: Path, content: bytes | str) -> None:
-    """Replace ``path`` by ``content`` so that a crash leaves the old file or the new one, never a part."""
+def write_atomic(path: Path, content: bytes | str, *, durable: bool = True) -> None:
+    """Replace ``path`` by ``content`` so that a crash leaves the old file or the new one, never a part.
+
+    Without ``durable`` a power cut may leave anything: for what can be made again and is checked when it is read.
+    """
     data = content.encode() if isinstance(content, str) else content
     with telling_full_disk(path):
-        _write_atomic(path, data)
+        _write_atomic(path, data, durable)
 
 
-def _write_atomic(path: Path, data: bytes) -> None:
+def _write_atomic(path: Path, data: bytes, durable: bool) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
         Path(name).chmod(0o666 & ~_UMASK)
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    sync_directory(path.parent)
+    if durable:
+        sync_directory(path.parent)
 
 
 def write_json_atomic(path: Path, value: Mapping[str, Any] | list[Any]) -> None:

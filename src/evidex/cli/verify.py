@@ -41,4 +41,6 @@ def _tell(report: Report) -> None:
     rows = "" if report.rows is None else f", {report.rows} rows"
     read = f"{report.files} files ({report.bytes / 2**20:.1f} MiB){rows} in {report.seconds:.1f} s"
     state = "is sound" if report.sound else "is damaged"
+    if report.sound and not report.files:
+        state = "has no checksums yet, so damage cannot be told, but all its rows can be read"
     typer.echo(f"{report.gallery} {state}: read {read}")

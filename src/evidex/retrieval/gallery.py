@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.errors import NotFoundError
+from evidex.errors import GalleryError, NotFoundError
 from evidex.files import telling_full_disk
 from evidex.progress import Progress, silent
 from evidex.retrieval.gallery_folder import check_free, held
@@ -34,7 +34,7 @@ from evidex.retrieval.rows import Row, from_table, stored_path, to_table, vector
 from evidex.retrieval.soundness.checks import FileChecks
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
 from evidex.retrieval.soundness.seal import Seal
-from evidex.retrieval.soundness.sealing import MODEL, seal_all, seal_table
+from evidex.retrieval.soundness.sealing import MODEL, complete, seal_all, seal_table
 from evidex.retrieval.table import ROWS, add_missing_columns, files_of, id_filter, new_table, open_table, reading
 from evidex.retrieval.vector_file import map_vectors
 
@@ -87,7 +87,7 @@ class Gallery:
             info = GalleryInfo(FORMAT, model.fingerprint, where, model.dim, model.temperature)
             shutil.rmtree(folder / ROWS, ignore_errors=True)  # empty, of a making that was cut short
             new_table(folder, info.dim)
-            seal = seal_all(folder, asdict(info), 1)
+            seal, _ = seal_all(folder, asdict(info), 1)
             write_info(folder, info)  # the last: with it the gallery is there
         return cls(folder, info, model, seal)
 
@@ -98,7 +98,11 @@ class Gallery:
         info, seal = read_info(folder)
         if model is not None:
             check_model(folder, info, model)
-        return cls(folder, info, model, seal)
+        gallery = cls(folder, info, model, seal)
+        if not gallery.checks.covers(gallery._files, gallery._version):  # a kill came between a commit and its seal
+            with suppress(GalleryError, OSError), gallery.writing():  # or a writer is at work, and seals it itself
+                pass
+        return gallery
 
     @property
     def model(self) -> Model:
@@ -267,17 +271,18 @@ class Gallery:
         """Hold the gallery for one writer; the hold ends with the process, however it ends."""
         with held(self.path):
             self.refresh()
-            if self.checks.seal is None:  # made before there were seals
-                self.reseal()
+            self.complete_seal()
             if add_missing_columns(self.path, self._table, self.dim):
                 self._committed()
             yield
 
-    def reseal(self) -> None:
-        """Seal all files as they are."""
-        self.info = replace(self.info, format=FORMAT)
-        self.checks.adopt(seal_all(self.path, asdict(self.info), self._version))
-        write_info(self.path, self.info)
+    def forget_losses(self) -> None:
+        """What was lost has been looked for again."""
+        if self.checks.lost:
+            self._committed(self._dataset, lost="")
+
+    def complete_seal(self) -> None:
+        self.info = complete(self.path, self.info, self._version, self._files, self.checks)
 
     def append(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
         """Commit new rows; when this returns they are there to stay."""
@@ -323,14 +328,13 @@ class Gallery:
                 found = list(zip(from_table(table), vectors_in(table), strict=True))
             yield from found
 
-    def _committed(self, dataset: Any = None) -> None:
+    def _committed(self, dataset: Any = None, *, lost: str | None = None) -> None:
         """Seal what this process has just written, and go on with it."""
         import lance
 
         newest = lance.dataset(str(self.path / ROWS)) if dataset is None else dataset
-        seal = seal_table(self.path, int(newest.version))
-        if seal is not None:
-            self.checks.adopt(seal)
+        if (sealed := seal_table(self.path, int(newest.version), lost=lost)) is not None:
+            self.checks.adopt(*sealed)
         self._moved_to(newest)
 
     def _reopen(self) -> None:

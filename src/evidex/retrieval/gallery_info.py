@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,10 @@ class _Unreadable(Exception):
 
 def _parsed(folder: Path) -> GalleryInfo:
     try:
-        return GalleryInfo(**parse_json((folder / INFO).read_bytes()))
+        content = parse_json((folder / INFO).read_bytes())
+        if not isinstance(content, dict) or set(content) != {field.name for field in fields(GalleryInfo)}:
+            raise ValueError("it has other keys than it should")
+        return GalleryInfo(**content)
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(folder) from None
     except (OSError, ValueError, TypeError) as error:

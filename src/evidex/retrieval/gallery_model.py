@@ -24,6 +24,7 @@ def load_model_of(folder: Path, info: GalleryInfo, checks: FileChecks) -> Model:
     own = info.model == OWN_MODEL
     if own:
         checks.check([MODEL])
+        checks.keep()
     try:
         model = load_model(folder / MODEL if own else info.model)
     except ModelError as error:

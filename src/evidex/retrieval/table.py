@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evidex.errors import EvidexError
+from evidex.errors import EvidexError, GalleryError
 from evidex.files import telling_full_disk
 from evidex.retrieval.rows import LATER_COLUMNS, row_schema
 from evidex.retrieval.soundness.checks import FileChecks
@@ -44,11 +44,13 @@ def open_table(folder: Path, dim: int, checks: FileChecks) -> Any:
     """The newest version; DamagedError where it or one that was there is gone, or is not what was written."""
     import lance
 
+    checks.take_up_seal()  # before the look at what is there, so that what it names is there already
     versions = manifests(folder)
     newest = max(versions, default=None)
+    if newest is None and not folder.is_dir():
+        raise GalleryError(f"'{folder}' is gone; bring it back (is its disk mounted?)")
     if newest is None:
         raise damaged(folder, f"its rows are gone ({_VERSIONS} names no version)")
-    checks.take_up_seal()
     if checks.seal is not None and newest < checks.seal.version:
         raise damaged(
             folder, f"version {checks.seal.version} of its rows is gone, and {newest} is the last that is left"
@@ -60,6 +62,7 @@ def open_table(folder: Path, dim: int, checks: FileChecks) -> Any:
             dataset = lance.dataset(str(folder / ROWS), version=newest)
         _check_schema(folder, dataset, dim)
         checks.check(files_of(folder, dataset))
+    checks.keep()
     return dataset
 
 

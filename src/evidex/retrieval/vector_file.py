@@ -25,10 +25,15 @@ from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors, row
 from evidex.retrieval.soundness.seal import checksum_of
 
 STATE = "vectors.json"
-_FORMAT = 2
+_FORMAT = 3
 _BATCH_ROWS = 8192
 _ATTEMPTS = 5
 _LOG = logging.getLogger("evidex.gallery")
+
+
+Fragment = list[Any]
+"""Rows, id, and the names of the files of a piece of the table. Ids are given again after a version was gone back to;
+names never are."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,8 @@ class FileState:
 
     file: str
     rows: int
-    fragments: list[list[int]]
-    """Id, rows and deletions of the fragments that the file holds, in their order."""
+    fragments: list[Fragment]
+    """What the file holds, in their order."""
     checks: list[int]
     """CRC-32 of each block of rows."""
 
@@ -46,7 +51,7 @@ class FileState:
 def map_vectors(folder: Path, dataset: Any, dim: int, *, anew: bool = False) -> MappedVectors:
     """The vectors of ``dataset`` (a Lance dataset at one version); ``anew``: whatever the file holds."""
     fragments = fragments_of(dataset)
-    rows = sum(physical - deleted for _, physical, deleted in fragments)
+    rows = sum(fragment[0] for fragment in fragments)
     if rows == 0:
         return MappedVectors(np.empty((0, dim), np.float32))
     for attempt in range(_ATTEMPTS):
@@ -65,9 +70,15 @@ def map_vectors(folder: Path, dataset: Any, dim: int, *, anew: bool = False) -> 
     raise AssertionError("unreachable")
 
 
-def fragments_of(dataset: Any) -> list[list[int]]:
+def fragments_of(dataset: Any) -> list[Fragment]:
     return [
-        [fragment.fragment_id, fragment.physical_rows, fragment.num_deletions] for fragment in dataset.get_fragments()
+        [
+            fragment.physical_rows - fragment.num_deletions,
+            fragment.fragment_id,
+            *(file.path for file in fragment.data_files()),
+            fragment.deletion_file(),
+        ]
+        for fragment in dataset.get_fragments()
     ]
 
 
@@ -82,7 +93,16 @@ def read_state(folder: Path, dim: int) -> FileState | None:
         return None
 
 
-def _mapped(folder: Path, dataset: Any, fragments: list[list[int]], rows: int, dim: int, anew: bool) -> MappedVectors:
+def is_of_another_format(folder: Path) -> bool:
+    """Whether another version of evidex wrote the file's state."""
+    try:
+        version = parse_json((folder / STATE).read_bytes())["format"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return isinstance(version, int) and version != _FORMAT
+
+
+def _mapped(folder: Path, dataset: Any, fragments: list[Fragment], rows: int, dim: int, anew: bool) -> MappedVectors:
     state = None if anew else read_state(folder, dim)
     if state is None or fragments[: len(state.fragments)] != state.fragments:
         state = _made(folder, dataset, fragments, dim)
@@ -97,9 +117,13 @@ def _mapped(folder: Path, dataset: Any, fragments: list[list[int]], rows: int, d
         return _mapped(folder, dataset, fragments, rows, dim, anew=True)
 
 
-def _made(folder: Path, dataset: Any, fragments: list[list[int]], dim: int) -> FileState:
+def _made(folder: Path, dataset: Any, fragments: list[Fragment], dim: int) -> FileState:
     name = _new_name(folder, int(dataset.version))
-    rows, checks = _fill(folder / name, dataset, fragments, 0, [], dim)
+    try:
+        rows, checks = _fill(folder / name, dataset, fragments, 0, [], dim)
+    except BaseException:
+        (folder / name).unlink(missing_ok=True)  # on a full disk every process would leave another
+        raise
     state = FileState(name, rows, fragments, checks)
     _write_state(folder, state, dim)
     for old in folder.glob("vectors-*.f32"):
@@ -108,7 +132,7 @@ def _made(folder: Path, dataset: Any, fragments: list[list[int]], dim: int) -> F
     return state
 
 
-def _grown(folder: Path, dataset: Any, fragments: list[list[int]], dim: int, held: FileState) -> FileState:
+def _grown(folder: Path, dataset: Any, fragments: list[Fragment], dim: int, held: FileState) -> FileState:
     more = fragments[len(held.fragments) :]
     rows, checks = _fill(folder / held.file, dataset, more, held.rows, held.checks, dim)
     state = FileState(held.file, rows, fragments, checks)
@@ -133,13 +157,13 @@ def _write_state(folder: Path, state: FileState, dim: int) -> None:
 
 
 def _fill(
-    path: Path, dataset: Any, fragments: list[list[int]], first_row: int, checks: list[int], dim: int
+    path: Path, dataset: Any, fragments: list[Fragment], first_row: int, checks: list[int], dim: int
 ) -> tuple[int, list[int]]:
     """Write the vectors of ``fragments`` from row ``first_row`` on; the rows then held, and their blocks' checksums.
 
     Two processes that do this at the same time write the same bytes to the same places.
     """
-    wanted = {fragment_id for fragment_id, _, _ in fragments}
+    wanted = {fragment[1] for fragment in fragments}
     parts = [fragment for fragment in dataset.get_fragments() if fragment.fragment_id in wanted]
     sums, row = list(checks), first_row
     descriptor = os.open(path, os.O_RDWR | (0 if first_row else os.O_CREAT), 0o644)

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.soundness.verify import verify
+from evidex.retrieval.table import files_of
 from tests.retrieval.archive import tiny_model
 from tests.retrieval.indexing.churning import Archive, differences, fresh_rows, options, rows_of
 from tests.retrieval.indexing.in_process import Pool
@@ -34,7 +36,7 @@ def _kill_at(gallery: Gallery, write: int, after: bool, monkeypatch: pytest.Monk
 
         return changed
 
-    for name in ("append", "replace", "remove", "compact"):
+    for name in ("append", "replace", "remove", "compact", "_committed"):  # the last: between a commit and its seal
         monkeypatch.setattr(gallery, name, ending(getattr(gallery, name)))
 
 
@@ -62,6 +64,8 @@ def _churned(seed: int, rounds: int, place: Path, pool: type[Pool], monkeypatch:
         assert report.found == len(archive.files())
         fresh = fresh_rows(archive, tiny_model(), place / "fresh")
         assert differences(rows_of(gallery), fresh) == [], f"seed {seed}, round {number}, {how}: {did}"
+        assert verify(gallery.path).findings == ()
+        assert gallery.checks.covers(files_of(gallery.path, gallery.dataset), gallery.version)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -18,9 +18,13 @@ from evidex.errors import DamagedError, GalleryError
 from evidex.retrieval.certainty.calibrating import self_calibrate
 from evidex.retrieval.certainty.calibration_store import load_policy
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.gallery_info import read_info
 from evidex.retrieval.retriever import Retriever
+from evidex.retrieval.rows import vectors_in
 from evidex.retrieval.soundness.repair import repair
+from evidex.retrieval.soundness.seal import digest_of
 from evidex.retrieval.soundness.verify import verify
+from evidex.retrieval.table import manifests
 from tests.retrieval.archive import arbitrary_gallery, tiny_model
 
 SETTLED = 0.06
@@ -179,7 +183,6 @@ def test_damaged_rows_are_dropped_by_a_repair_and_named(gallery: Gallery) -> Non
     assert not report.sound
     assert "60 rows were dropped" in report.findings[0].remedy
     assert "evidex index" in report.findings[0].remedy
-    assert verify(gallery.path).sound
     assert len(Gallery.open(gallery.path)) == 0
 
 
@@ -214,13 +217,96 @@ def _make_old(gallery: Gallery) -> None:
     info.write_text(json.dumps(json.loads(info.read_text()) | {"format": 1}))
 
 
-def test_a_commit_that_was_not_sealed_any_more_is_kept(gallery: Gallery) -> None:
+def test_a_commit_that_was_not_sealed_any_more_is_kept_and_sealed_when_next_opened(gallery: Gallery) -> None:
     """A process that is killed between the two leaves files that the seal does not name."""
     before = (gallery.path / "seal.json").read_bytes()
     gallery.remove([gallery.rows([0])[0].id])
     (gallery.path / "seal.json").write_bytes(before)
     assert len(Gallery.open(gallery.path)) == 59
     assert verify(gallery.path).sound
+    _newest_version(gallery.path).unlink()
+    with pytest.raises(DamagedError, match="is gone"):
+        Gallery.open(gallery.path)
+
+
+def test_after_going_back_a_version_the_mapped_vectors_are_those_of_the_table(gallery: Gallery) -> None:
+    """The table numbers its pieces anew then: what was mapped of lost rows must not stand for others."""
+    model = tiny_model()
+    for words in ("lost", "found"):
+        gallery = Gallery.open(gallery.path, model)
+        gallery.add_texts([f"{words} {number}" for number in range(10)], source=words)
+        assert len(gallery.vectors) == 70
+        table = np.concatenate([vectors_in(batch) for batch in gallery.batches()])
+        np.testing.assert_array_equal(gallery.vectors, table)
+        if words == "lost":
+            time.sleep(SETTLED)
+            _newest_version(gallery.path).write_bytes(b"")
+            assert len(Gallery.open(repair(gallery.path).gallery)) == 60
+
+
+def test_a_gallery_whose_sealing_was_cut_short_is_completed(gallery: Gallery) -> None:
+    """Of an old gallery the seal is written before its description."""
+    path = gallery.path / "gallery.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 1}))
+    with Gallery.open(gallery.path).writing():
+        pass
+    assert json.loads(path.read_text())["format"] == 2
+    assert verify(gallery.path).sound
+
+
+def test_a_seal_written_while_a_gallery_is_opened_is_taken_up(
+    gallery: Gallery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process replaces a calibration after this one has read the seal."""
+
+    def slowly(folder: Path) -> object:
+        found = read_info(folder)
+        self_calibrate(gallery, np.random.default_rng(5))
+        return found
+
+    monkeypatch.setattr("evidex.retrieval.gallery.read_info", slowly)
+    opened = Gallery.open(gallery.path, tiny_model())
+    assert load_policy(opened, "text", "images", 0.1, 0.02) is not None
+
+
+def test_rows_committed_while_a_gallery_is_opened_are_no_damage(
+    gallery: Gallery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evidex.retrieval import table
+
+    real, others = table.manifests, [gallery.rows([0])[0].id]
+
+    def meanwhile(folder: Path) -> dict[int, str]:
+        found = real(folder)
+        if others:
+            gallery.remove([others.pop()])
+        return found
+
+    monkeypatch.setattr(table, "manifests", meanwhile)
+    assert len(Gallery.open(gallery.path)) >= 59
+
+
+def test_files_of_a_clock_that_is_ahead_are_read_once(gallery: Gallery, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evidex.retrieval.soundness.checks.time.time_ns", lambda: 0)
+    (gallery.path / "checked.json").unlink()
+    read: list[Path] = []
+
+    def reading(path: Path) -> object:
+        read.append(path)
+        return digest_of(path)
+
+    monkeypatch.setattr("evidex.retrieval.soundness.checks.digest_of", reading)
+    opened = Gallery.open(gallery.path)
+    assert read
+    read.clear()
+    opened.check()
+    Gallery.open(gallery.path)
+    assert read == []
+
+
+def _newest_version(folder: Path) -> Path:
+    versions = manifests(folder)
+    return folder / versions[max(versions)]
 
 
 def test_a_calibration_that_was_being_replaced_is_sound_before_and_after(
@@ -237,3 +323,29 @@ def test_a_calibration_that_was_being_replaced_is_sound_before_and_after(
     opened = Gallery.open(gallery.path, tiny_model())
     assert load_policy(opened, "text", "images", 0.1, 0.02) is not None
     assert verify(gallery.path).sound
+
+
+def test_rows_that_a_repair_dropped_are_missed_until_something_is_indexed(gallery: Gallery, tmp_path: Path) -> None:
+    data = max((gallery.path / "rows.lance" / "data").iterdir(), key=lambda path: path.stat().st_size)
+    os.truncate(data, 100)
+    assert not repair(gallery.path).sound
+    assert [finding.kind for finding in verify(gallery.path).findings] == ["lost"]
+    with pytest.raises(DamagedError, match=r"lost all its rows: a repair dropped 60 .*; run 'evidex index'"):
+        _hits(gallery.path)
+    (tmp_path / "scenes").mkdir()
+    Gallery.open(gallery.path, tiny_model()).add(tmp_path / "scenes")
+    assert verify(gallery.path).sound
+
+
+def test_vectors_mapped_by_another_version_are_no_damage(gallery: Gallery) -> None:
+    state = gallery.path / "vectors.json"
+    state.write_text(json.dumps({**json.loads(state.read_text()), "format": 1}))
+    assert verify(gallery.path).sound
+
+
+def test_a_folder_in_the_place_of_a_calibration_is_mended(gallery: Gallery) -> None:
+    path = next((gallery.path / "calibration").glob("*-by-itself.json"))
+    path.unlink()
+    path.mkdir()
+    assert repair(gallery.path).sound
+    assert path.is_file()

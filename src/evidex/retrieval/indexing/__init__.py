@@ -33,6 +33,7 @@ def index_paths(
         findings = discover(places)
         run = IndexRun(gallery, findings, options, progress)
         run.work()
+        gallery.forget_losses()
         gallery.vectors  # noqa: B018 (mapped now, so that the first search need not)
         return run.report(time.monotonic() - started)
 

@@ -26,6 +26,7 @@ _SA_SIGINFO, _SA_NODEFER = 0x4, 0x40000000
 
 _lock = threading.Lock()
 _ranges = np.zeros((_MOST_RANGES, 2), np.int64)
+_faults = np.zeros(1, np.int64)
 _kept: list[Any] = []
 
 
@@ -53,6 +54,11 @@ def guard(values: np.ndarray) -> None:
             weakref.finalize(values, _release, place)
 
 
+def faults() -> int:
+    """How often pages were replaced so far: whoever found a map sound before must look again."""
+    return int(_faults[0])
+
+
 def _release(place: int) -> None:
     _ranges[place] = 0
 
@@ -68,9 +74,9 @@ def _install() -> None:
         "mmap", types.intp(types.intp, types.intp, types.int32, types.int32, types.int32, types.intp)
     )
     sigaction = types.ExternalFunction("sigaction", types.int32(types.int32, types.intp, types.intp))
-    word_at = _word_at()
+    word_at, count_at = _word_at(), _count_at()
     former = _Sigaction()
-    table, former_at = _ranges.ctypes.data, ctypes.addressof(former)
+    table, counter, former_at = _ranges.ctypes.data, _faults.ctypes.data, ctypes.addressof(former)
 
     @cfunc(types.void(types.int32, types.intp, types.intp))  # type: ignore[untyped-decorator]
     def handler(number: int, info: int, _context: int) -> None:
@@ -80,6 +86,7 @@ def _install() -> None:
             if first <= address < stop:
                 start = max(address & _PAGE_MASK, first)
                 mmap(start, stop - start, 1, 0x32, -1, 0)  # readable; private, anonymous, in this very place
+                count_at(counter)
                 return
         sigaction(number, former_at, 0)  # the instruction is tried again, and this time it is theirs
 
@@ -102,3 +109,21 @@ def _word_at() -> Any:
         return types.intp(types.intp), read
 
     return word_at
+
+
+def _count_at() -> Any:
+    """A function for compiled code: one more in the 64-bit number at an address."""
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def count_at(_: Any, __: Any) -> Any:
+        def count(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            place = builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
+            builder.store(builder.add(builder.load(place), ir.Constant(ir.IntType(64), 1)), place)
+            return context.get_dummy_value()
+
+        return types.void(types.intp), count
+
+    return count_at

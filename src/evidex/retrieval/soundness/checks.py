@@ -7,6 +7,7 @@ where it is missing or wrong the files are read.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -14,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from evidex.documents import parse_json
-from evidex.files import write_json_atomic
+from evidex.files import write_atomic
 from evidex.retrieval.soundness.seal import SEAL, Digest, Seal, damaged, digest_of, read_seal
 
 CHECKED = "checked.json"
@@ -35,8 +36,11 @@ def state_of(place: Path | int) -> State | None:
 
 
 def is_settled(state: State) -> bool:
-    """Whether a later change must show in the times, which move on in steps of a few milliseconds."""
-    return time.time_ns() - state[2] > _TICK_NS
+    """Whether a later change must show in the times, which move on in steps of a few milliseconds.
+
+    Times that lie ahead are of a clock that was, or is, ahead of ours: a later change shows in them too.
+    """
+    return not 0 <= time.time_ns() - state[2] <= _TICK_NS
 
 
 class FileChecks:
@@ -45,13 +49,20 @@ class FileChecks:
     def __init__(self, folder: Path, seal: Seal | None) -> None:
         self._folder = folder
         self._seal = seal
-        self._seal_state = state_of(folder / SEAL)
+        # One that was read may have been written anew since; where none was to be had, it is not asked for again.
+        self._seal_state = None if seal is not None else state_of(folder / SEAL)
+        self._news = False
         self._sound: dict[str, State] = _read_checked(folder)
         self._unsound: dict[str, State] = {}
 
     @property
     def seal(self) -> Seal | None:
         return self._seal
+
+    @property
+    def lost(self) -> str:
+        """Which rows a repair gave up that nobody has looked for since."""
+        return self._seal.lost if self._seal is not None else ""
 
     def take_up_seal(self) -> None:
         """Read the seal again if another process has written it."""
@@ -61,38 +72,39 @@ class FileChecks:
                 self._seal = seal
             self._seal_state = now
 
-    def adopt(self, seal: Seal) -> None:
-        """Go on with a seal that this process wrote."""
-        self._seal, self._seal_state = seal, state_of(self._folder / SEAL)
+    def adopt(self, seal: Seal, state: State | None) -> None:
+        """Go on with a seal that this process wrote; ``state`` is the file's, from before others could write it."""
+        self._seal, self._seal_state = seal, state
 
     def check(self, names: Iterable[str]) -> None:
         """DamagedError for the first file that is missing or not what was written."""
-        news = False
         for name in names:
             state = state_of(self._folder / name)
             if state is None or self._sound.get(name) != state:
-                news |= self._look(name, state)
-        if news:
-            self._keep()
+                self._look(name, state)
+
+    def covers(self, names: Iterable[str], version: int) -> bool:
+        """Whether the seal knows this version of the table and all its files."""
+        self.take_up_seal()
+        return self._seal is None or (self._seal.version >= version and all(name in self._seal.files for name in names))
 
     def expects(self, name: str) -> bool:
         """Whether the file ``name`` must be there."""
         self.take_up_seal()
         return self._seal is not None and None not in self._seal.files.get(name, (None,))
 
-    def _look(self, name: str, state: State | None) -> bool:
-        """Read the file; whether something was learnt that is worth keeping."""
+    def _look(self, name: str, state: State | None) -> None:
         self.take_up_seal()
         allowed = () if self._seal is None else self._seal.files.get(name, ())
         if state is None:
             raise damaged(self._folder, f"{name} is missing")
         if not allowed:
-            return False
+            return
         if self._unsound.get(name) == state or digest_of(self._folder / name) not in allowed:
             self._refuse(name, state)
         if state_of(self._folder / name) == state and is_settled(state):
             self._sound[name] = state
-        return True
+            self._news = True
 
     def _refuse(self, name: str, state: State) -> None:
         self._sound.pop(name, None)
@@ -118,11 +130,16 @@ class FileChecks:
             if found not in allowed and state_of(self._folder / name) == state:
                 self._refuse(name, state)
 
-    def _keep(self) -> None:
+    def keep(self) -> None:
+        """Note what was found, so that the next process need not read it again."""
+        if not self._news:
+            return
         files = self._seal.files if self._seal is not None else {}
-        known = {name: list(state) for name, state in self._sound.items() if name in files}
+        self._sound = {name: state for name, state in self._sound.items() if name in files}
+        self._unsound = {name: state for name, state in self._unsound.items() if name in files}
+        self._news = False
         with suppress(OSError):  # on a disk that cannot be written the files are read every time
-            write_json_atomic(self._folder / CHECKED, {"files": known})
+            write_atomic(self._folder / CHECKED, json.dumps({"files": self._sound}), durable=False)
 
 
 def _read_checked(folder: Path) -> dict[str, State]:

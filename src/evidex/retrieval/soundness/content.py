@@ -12,7 +12,7 @@ from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.rows import Kind, from_table, vectors_in
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
 from evidex.retrieval.table import reading
-from evidex.retrieval.vector_file import STATE, fragments_of, read_state
+from evidex.retrieval.vector_file import STATE, fragments_of, is_of_another_format, read_state
 
 _HEX = set("0123456789abcdef")
 _TOLERANCE = 1e-3
@@ -47,6 +47,8 @@ def mapped_as_it_is(gallery: Gallery) -> tuple[MappedVectors | None, str | None]
     if not len(gallery) or not (files or (folder / STATE).exists()):
         return None, None
     state = read_state(folder, gallery.dim)
+    if state is None and is_of_another_format(folder):
+        return None, None  # made again by who next searches
     if state is None:
         return None, f"has no readable {STATE}"
     if state.fragments != fragments_of(gallery.dataset)[: len(state.fragments)]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import DamagedError
-from evidex.retrieval.soundness.bus_guard import guard
+from evidex.retrieval.soundness.bus_guard import faults, guard
 from evidex.retrieval.soundness.checks import State, is_settled, state_of
 
 _BLOCK_BYTES = 1 << 22
@@ -40,6 +40,7 @@ class MappedVectors:
         self._rows = rows_a_block(values.shape[1])
         self._sound = np.zeros(len(self._checks), np.bool_)
         self._state: State | None = None
+        self._faults = 0
         self.look()
 
     @classmethod
@@ -58,9 +59,10 @@ class MappedVectors:
         """Forget what was found sound if the file has changed since; whether it has."""
         if self._stream is None:
             return False
-        now = state_of(self._stream.fileno())
-        if now == self._state:
+        now, seen = state_of(self._stream.fileno()), faults()
+        if now == self._state and seen == self._faults:
             return False
+        self._faults = seen
         self._sound[:] = False
         # A change in the same tick of the clock would not show: look again the next time.
         self._state = now if now is not None and is_settled(now) else None

@@ -16,10 +16,11 @@ from evidex.progress import Progress, silent
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gallery_folder import held
 from evidex.retrieval.gallery_info import parse_info, read_info, write_info
-from evidex.retrieval.soundness.seal import damaged, digest_of, drop, read_seal
+from evidex.retrieval.soundness.seal import INDEX_AGAIN, damaged, digest_of, drop, read_seal
 from evidex.retrieval.soundness.sealing import seal_table
 from evidex.retrieval.soundness.verify import Finding, Kind, Report, verify
 from evidex.retrieval.table import ROWS, files_of, manifests, open_at, reading
+from evidex.retrieval.vector_file import STATE
 
 _NAMED = 20
 
@@ -32,6 +33,7 @@ def repair(folder: Path, *, progress: Progress = silent) -> Report:
         return found
     told: list[Finding] = []
     with held(folder):
+        found = verify(folder, progress=progress)  # a writer may have been at work
         for kind, mend in _MENDERS.items():
             mine = [finding for finding in found.findings if finding.kind == kind]
             if mine:
@@ -65,7 +67,7 @@ def _mend_seal(folder: Path, _: list[Finding]) -> str | None:
     wrong = [f for f in verify(folder).findings if f.kind in ("rows", "version", "model")]
     if wrong:
         return f"not mended, as more is wrong ({wrong[0]})"
-    gallery.reseal()
+    gallery.complete_seal()
     return None
 
 
@@ -83,14 +85,13 @@ def _mend_version(folder: Path, _: list[Finding]) -> str | None:
             continue
         for newer in [name for number, name in versions.items() if number > version]:
             (folder / newer).unlink(missing_ok=True)
+        (folder / STATE).unlink(missing_ok=True)
         dataset = open_at(folder, version)
         with reading(folder):
             dataset.restore()
-        seal_table(folder, int(dataset.version), anew=manifests(folder)[int(dataset.version)])
-        return (
-            f"went back to version {version} with {dataset.count_rows()} rows; run 'evidex index' on your folders, "
-            "which encodes only what is missing"
-        )
+        lost = f"a repair went back to version {version}, with {dataset.count_rows()} rows"
+        seal_table(folder, int(dataset.version), anew=manifests(folder)[int(dataset.version)], lost=lost)
+        return f"went back to version {version} with {dataset.count_rows()} rows; {INDEX_AGAIN}"
     return "no version of the rows is left; index into a new folder"
 
 
@@ -121,9 +122,9 @@ def _mend_rows(folder: Path, findings: list[Finding]) -> str | None:
         newest = lance.LanceDataset.commit(str(folder / ROWS), dropped, read_version=dataset.version)
     for name in bad:
         (folder / name).unlink(missing_ok=True)
-    seal_table(folder, int(newest.version))
+    seal_table(folder, int(newest.version), lost=f"a repair dropped {rows} that were damaged")
     shown = f": {', '.join(names[:_NAMED])}{', …' * (len(names) > _NAMED)}" if names else ""
-    return f"{rows} rows were dropped with it; run 'evidex index' on your folders, which encodes what is missing{shown}"
+    return f"{rows} rows were dropped with it; {INDEX_AGAIN}{shown}"
 
 
 def _files_of_fragment(fragment: Any) -> list[str]:
@@ -139,6 +140,10 @@ def _paths(folder: Path, fragment: Any) -> list[str]:
     except EvidexError:
         return []
     return [printable(path) for path in paths if isinstance(path, str) and path and path.isprintable()]
+
+
+def _mend_lost(_: Path, __: list[Finding]) -> str | None:
+    return INDEX_AGAIN
 
 
 def _mend_stray(folder: Path, findings: list[Finding]) -> str | None:
@@ -176,6 +181,7 @@ _MENDERS: dict[Kind, Callable[[Path, list[Finding]], str | None]] = {
     "info": _mend_info,
     "version": _mend_version,
     "rows": _mend_rows,
+    "lost": _mend_lost,
     "stray": _mend_stray,
     "vectors": _mend_vectors,
     "calibration": _mend_calibrations,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,9 +20,10 @@ from typing import Any
 
 from evidex.documents import parse_json
 from evidex.errors import DamagedError, GalleryError
-from evidex.files import write_json_atomic
+from evidex.files import write_atomic
 
 SEAL = "seal.json"
+INDEX_AGAIN = "run 'evidex index' on your folders, which encodes only what is missing"
 _FORMAT = 1
 _CHUNK = 1 << 20
 
@@ -39,10 +41,12 @@ class Seal:
     """The newest version of the table that there was."""
     files: Mapping[str, tuple[Digest | None, ...]]
     """By name inside the gallery, what the file may be; None: it may be missing."""
+    lost: str = ""
+    """Which rows a repair had to give up; empty again when something was indexed since."""
 
-    def replacing(self, name: str, now: Digest | None, then: Digest | None) -> Seal:
-        """``name`` may be as it is ``now`` or as it will be ``then``."""
-        return replace(self, files={**self.files, name: (now, then)})
+    def replacing(self, name: str, then: Digest | None) -> Seal:
+        """``name`` may be as it was sealed or as it will be ``then``."""
+        return replace(self, files={**self.files, name: (*self.files.get(name, (None,)), then)})
 
     def settled(self, name: str, digest: Digest | None) -> Seal:
         """``name`` is ``digest`` and nothing else; None: it is of no concern any more."""
@@ -62,7 +66,7 @@ def read_seal(folder: Path) -> Seal | None:
             str(name): tuple(None if entry is None else (int(entry[0]), int(entry[1])) for entry in entries)
             for name, entries in content["files"].items()
         }
-        return Seal(dict(content["gallery"]), int(content["version"]), files)
+        return Seal(dict(content["gallery"]), int(content["version"]), files, str(content.get("lost", "")))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -70,9 +74,12 @@ def read_seal(folder: Path) -> Seal | None:
 
 
 def write_seal(folder: Path, seal: Seal) -> None:
-    content = {"format": _FORMAT, "gallery": dict(seal.gallery), "version": seal.version, "files": dict(seal.files)}
-    content = parse_json(json.dumps(content))
-    write_json_atomic(folder / SEAL, {**content, "check": checksum_of(content)})
+    content = {
+        "format": _FORMAT, "gallery": dict(seal.gallery), "version": seal.version, "files": dict(seal.files),
+        "lost": seal.lost,
+    }  # fmt: skip
+    body = _canonical(content)
+    write_atomic(folder / SEAL, b'%s,"check":%d}\n' % (body[:-1], zlib.crc32(body)))
 
 
 @contextmanager
@@ -94,8 +101,7 @@ def changing(folder: Path) -> Iterator[Callable[[Callable[[Seal], Seal]], None]]
 def store(folder: Path, name: str, write: Callable[[Path], object], content: Digest) -> None:
     """Let ``write`` replace the file ``name``, whose new content is known, without a moment in which it is unsound."""
     with changing(folder) as change:
-        now = digest_of(folder / name)
-        change(lambda seal: seal.replacing(name, now, content))
+        change(lambda seal: seal.replacing(name, content))
         write(folder / name)
         change(lambda seal: seal.settled(name, content))
 
@@ -104,8 +110,17 @@ def drop(folder: Path, names: Iterable[str]) -> None:
     """Remove files for good."""
     with changing(folder) as change:
         for name in names:
+            change(lambda seal, name=name: seal.replacing(name, None))  # type: ignore[misc]
+            _remove(folder / name)
             change(lambda seal, name=name: seal.settled(name, None))  # type: ignore[misc]
-            (folder / name).unlink(missing_ok=True)
+
+
+def _remove(path: Path) -> None:
+    """Whatever lies there, also a folder in the place of a file."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def digest_of(path: Path, progress: Callable[[int], object] = lambda _: None) -> Digest | None:
@@ -131,14 +146,17 @@ def digest_of_bytes(content: bytes) -> Digest:
 
 def checksum_of(content: Mapping[str, Any]) -> int:
     """Of JSON content, however it is laid out."""
-    return zlib.crc32(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+    return zlib.crc32(_canonical(content))
+
+
+def _canonical(content: Mapping[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
 
 
 def files_under(folder: Path, part: str) -> list[str]:
     """Names, inside ``folder``, of all files below its ``part``."""
-    return sorted(
-        str((Path(place) / name).relative_to(folder)) for place, _, names in os.walk(folder / part) for name in names
-    )
+    start = len(os.fspath(folder)) + 1
+    return sorted(f"{place}/{name}"[start:] for place, _, names in os.walk(folder / part) for name in names)
 
 
 def damaged(folder: Path, what: str) -> DamagedError:

@@ -3,44 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from evidex.retrieval.soundness.seal import Digest, Seal, changing, digest_of, files_under, write_seal
+from evidex.retrieval.gallery_info import FORMAT, GalleryInfo, parse_info, write_info
+from evidex.retrieval.soundness.checks import FileChecks, State, state_of
+from evidex.retrieval.soundness.seal import SEAL, Digest, Seal, changing, digest_of, files_under, write_seal
 
 MODEL = "model.safetensors"
 CALIBRATION = "calibration"
 _ROWS = "rows.lance"
-_KINDS = (".lance", ".manifest", ".txn", ".arrow", ".bin")  # of files that never change; others are hints
+_KINDS = (".lance", ".manifest", ".arrow", ".bin")  # of files that reading needs and that never change
 
 _Files = Mapping[str, tuple[Digest | None, ...]]
 
 
-def seal_all(folder: Path, gallery: Mapping[str, Any], version: int) -> Seal:
+Sealed = tuple[Seal, State | None]
+"""A seal and the state of its file, taken while no other process could write it."""
+
+
+def seal_all(folder: Path, gallery: Mapping[str, Any], version: int) -> Sealed:
     """Seal every file as it is now, of a gallery that is new or has no seal."""
     others = [name for name in (MODEL, *files_under(folder, CALIBRATION)) if (folder / name).is_file()]
     with changing(folder):
         seal = Seal(gallery, version, {**_sealed_table(folder, {}), **_digests(folder, others)})
         write_seal(folder, seal)
-    return seal
+        return seal, state_of(folder / SEAL)
 
 
-def seal_table(folder: Path, version: int, *, anew: str | None = None) -> Seal | None:
+def seal_table(folder: Path, version: int, *, anew: str | None = None, lost: str | None = None) -> Sealed | None:
     """Seal what the table has new and forget what it has dropped; None where the gallery has no seal.
 
-    ``anew`` names a file that was written again, under a name that had been lost.
+    ``anew`` names a file that was written again, under a name that had been lost; ``lost`` says which rows were given
+    up, if that is to change.
     """
     sealed: list[Seal] = []
 
     def how(seal: Seal) -> Seal:
         others = {name: digests for name, digests in seal.files.items() if not name.startswith(f"{_ROWS}/")}
         known = {name: digests for name, digests in seal.files.items() if name != anew}
-        sealed.append(Seal(seal.gallery, version, {**others, **_sealed_table(folder, known)}))
+        files = {**others, **_sealed_table(folder, known)}
+        sealed.append(Seal(seal.gallery, version, files, seal.lost if lost is None else lost))
         return sealed[0]
 
     with changing(folder) as change:
         change(how)
-    return sealed[0] if sealed else None
+        return (sealed[0], state_of(folder / SEAL)) if sealed else None
+
+
+def complete(folder: Path, info: GalleryInfo, version: int, files: list[str], checks: FileChecks) -> GalleryInfo:
+    """Bring seal and gallery.json up to what is there: of a gallery from before there were seals, or after a kill.
+
+    A process that ends between a commit and its seal leaves rows that nothing vouches for.
+    """
+    if checks.seal is None:
+        info = replace(info, format=FORMAT)
+        checks.adopt(*seal_all(folder, asdict(info), version))
+    elif not checks.covers(files, version):
+        sealed = seal_table(folder, version)
+        if sealed is not None:
+            checks.adopt(*sealed)
+    if parse_info(folder) != info:
+        write_info(folder, info)
+    return info
 
 
 def _sealed_table(folder: Path, known: _Files) -> _Files:

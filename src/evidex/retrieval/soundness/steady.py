@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from evidex.errors import DamagedError
 from evidex.retrieval.soundness.mapped import DamagedVectors
+from evidex.retrieval.soundness.seal import INDEX_AGAIN
 
 if TYPE_CHECKING:
     from evidex.retrieval.gallery import Gallery
@@ -19,6 +20,8 @@ def steadily(gallery: Gallery, refresh: Callable[[], bool], ask: Callable[[], T]
     """What ``ask`` finds in ``gallery``; asked again where vectors had to be mended or the version had gone."""
     for _ in range(_TRIES):
         try:
+            if gallery.checks.lost and not len(gallery):
+                raise DamagedError(f"'{gallery.path}' lost all its rows: {gallery.checks.lost}; {INDEX_AGAIN}")
             found = ask()
             gallery.check()  # what was read may have changed under it
             return found

@@ -15,12 +15,12 @@ from evidex.retrieval.gallery_model import OWN_MODEL, load_model_of
 from evidex.retrieval.gate import Calibration
 from evidex.retrieval.soundness.checks import FileChecks, state_of
 from evidex.retrieval.soundness.content import check_rows
-from evidex.retrieval.soundness.seal import SEAL, Seal, digest_of, files_under, read_seal
+from evidex.retrieval.soundness.seal import INDEX_AGAIN, SEAL, Seal, digest_of, files_under, read_seal
 from evidex.retrieval.soundness.sealing import CALIBRATION, MODEL
 from evidex.retrieval.table import ROWS, files_of, manifests, open_at
 
 _TRIES = 3
-Kind = Literal["seal", "info", "version", "rows", "stray", "vectors", "calibration", "model"]
+Kind = Literal["seal", "info", "version", "rows", "lost", "stray", "vectors", "calibration", "model"]
 
 
 @dataclass(frozen=True)
@@ -162,6 +162,8 @@ def _check_table(look: _Look, info: GalleryInfo, seal: Seal | None) -> None:
             look.find("rows", name, look.bad.pop(name), again)
         elif (problem := look.bad.pop(name)) != "is missing":
             look.find("stray", name, problem, "no search needs it; --repair removes it")
+    if seal is not None and seal.lost:
+        look.find("lost", ROWS, f"lacks rows: {seal.lost}", INDEX_AGAIN)
     if not any(finding.kind == "rows" for finding in look.findings):
         _check_content(look, Gallery(folder, info, None, seal))
 
