@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evidex.data.scenes import render_archive
 from evidex.encoders.model import Model
+from evidex.scenes import render_archive
 
 EVIDEX = Path(sys.executable).parent / "evidex"
 VERBS = ("sample", "train", "evaluate", "degrade", "index", "search", "calibrate", "serve", "benchmark")

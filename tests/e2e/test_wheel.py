@@ -66,8 +66,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     wheel = _built(folder)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True, timeout=120)
     python = folder / "env" / "bin" / "python"
-    command = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel]
-    subprocess.run(command, check=True, timeout=300)
+    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*command, wheel], check=True, timeout=300)
     # The dependencies are those of this environment; a path in a .pth file takes no editable install along.
     (packages,) = (folder / "env").glob("lib/python*/site-packages")
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
@@ -86,7 +86,7 @@ def gallery(installed: Installed) -> Path:
 
 @pytest.fixture
 def address(installed: Installed, gallery: Path) -> Iterator[str]:
-    command = [installed.bin / "evidex", "serve", "--gallery", gallery, "--port", "0"]
+    command = [str(installed.bin / "evidex"), "serve", "--gallery", str(gallery), "--port", "0"]
     server = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, cwd=installed.folder, env=installed.environment()
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evidex.config import Config, DataConfig, EncoderConfig, LossConfig, TrainConfig
-from evidex.data.scenes import render_archive
+from evidex.scenes import render_archive
 
 
 @pytest.fixture(scope="session")
