@@ -6,9 +6,9 @@ STAMP := $(VENV)/.ready
 PAGE := src/evidex/server/static/index.html
 MODULES := frontend/node_modules/.package-lock.json
 SERVE ?= 1
-# Workers that share the tests; the one that is done first takes over from the other.
+# Workers that share the tests, file by file, so that what the tests of a file share is made once.
 WORKERS ?= 2
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 RSICD ?= data/rsicd
 
 .PHONY: setup page browser demo test check bench weights large-model clean

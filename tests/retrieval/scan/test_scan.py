@@ -219,7 +219,7 @@ def test_scans_may_run_at_the_same_time(gallery: Floats, queries: Floats) -> Non
 def copy_of_the_package(folder: Path) -> Path:
     copy = folder / "evidex"
     skipped = {"__pycache__", "models"}
-    shutil.copytree(Path(kernels.__file__).parents[1], copy, ignore=lambda _, names: skipped.intersection(names))
+    shutil.copytree(Path(kernels.__file__).parents[2], copy, ignore=lambda _, names: skipped.intersection(names))
     return copy
 
 
@@ -234,7 +234,7 @@ def run_a_copy(program: str, folder: Path, **environment: str) -> list[str]:
 def test_kernels_compile_where_no_cache_can_be_written(tmp_path: Path) -> None:
     copy = copy_of_the_package(tmp_path)
     # A file where each cache directory would be: unlike a permission, it also stops the superuser.
-    (copy / "retrieval" / "__pycache__").write_text("")
+    (copy / "retrieval" / "scan" / "__pycache__").write_text("")
     blocked = tmp_path / "blocked"
     blocked.write_text("")
     program = (
@@ -243,11 +243,11 @@ def test_kernels_compile_where_no_cache_can_be_written(tmp_path: Path) -> None:
         "print(scan(np.ones((1, 2), np.float32), np.eye(2, dtype=np.float32), temperature=1, top=1).ids.tolist())"
     )
     printed = run_a_copy(program, tmp_path, HOME=str(blocked), XDG_CACHE_HOME=str(blocked / "cache"))
-    assert printed == [f"NullCache {copy / 'retrieval' / 'compiled.py'}", "[[0]]"]
+    assert printed == [f"NullCache {copy / 'retrieval' / 'scan' / 'compiled.py'}", "[[0]]"]
 
 
 def test_cached_kernels_notice_a_change_in_what_they_call(tmp_path: Path) -> None:
-    shared = copy_of_the_package(tmp_path) / "retrieval" / "compiled.py"
+    shared = copy_of_the_package(tmp_path) / "retrieval" / "scan" / "compiled.py"
     program = (
         "import numpy as np; from evidex.retrieval.scan.kernels import scan_exactly;"
         "heap = np.full(1, -9.0), np.full(1, -1);"
