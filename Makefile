@@ -6,6 +6,9 @@ STAMP := $(VENV)/.ready
 PAGE := src/evidex/server/static/index.html
 MODULES := frontend/node_modules/.package-lock.json
 SERVE ?= 1
+# Workers that share the tests, file by file, so that what the tests of a file share is made once.
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 RSICD ?= data/rsicd
 
 .PHONY: setup page browser demo test check bench weights large-model clean
@@ -40,10 +43,10 @@ check: setup $(MODULES)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	cd frontend && npm run --silent check
-	$(BIN)/python -m pytest -m "not slow and not gpu and not browser and not data"
+	$(PYTEST) -m "not slow and not gpu and not browser and not data"
 
 test: check page browser
-	$(BIN)/python -m pytest -m "(slow or browser or data) and not gpu"
+	$(PYTEST) -m "(slow or browser or data) and not gpu"
 
 bench: setup
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"

@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.retrieval.quantize import Int8Vectors, quantize_int8, to_bfloat16
-from evidex.retrieval.scan import scan
+from evidex.retrieval.scan.quantize import Int8Vectors, quantize_int8, to_bfloat16
+from evidex.retrieval.scan.scan import scan
 from evidex.retrieval.soundness.mapped import MappedVectors, rows_a_block
 
 Floats = NDArray[np.float32]

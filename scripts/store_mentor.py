@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from evidex.data.datasets import load_dataset
-from evidex.encoders.mentors import HuggingFaceTextMentor
-from evidex.encoders.stored_mentor import store_text_features
+from evidex.encoders.mentors.pretrained import HuggingFaceTextMentor
+from evidex.encoders.mentors.stored import store_text_features
 
 
 def main() -> int:

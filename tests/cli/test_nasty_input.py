@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evidex.data.scenes import render_archive
 from evidex.retrieval.gallery import Gallery
+from evidex.scenes import render_archive
 from tests.cli.running import Runner
 from tests.retrieval.archive import tiny_model
 

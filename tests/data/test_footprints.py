@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rasterio.crs import CRS
-from rasterio.transform import from_bounds
+from rasterio.transform import from_bounds, from_origin
+from rasterio.warp import transform as warp
 
-from evidex.data.footprints import Bounds, Window, footprint_of
+from evidex.data.footprints import Bounds, Footprint, Window, footprint_of
 from evidex.data.items import ReadOptions, read_items, read_whole
 from evidex.retrieval.filters import Filters, Selector
 from evidex.retrieval.gallery import Gallery
@@ -98,6 +100,40 @@ def test_shapes_for_maps_stay_on_the_map(name: str) -> None:
         assert -180 <= longitude <= 180
         assert -90 <= latitude <= 90
     assert abs(footprint.center[0]) <= 180
+
+
+def test_footprint_of_a_wide_raster_follows_the_curve_of_its_edges() -> None:
+    crs, place = CRS.from_epsg(3035), from_origin(2_500_000, 5_400_000, 1000, 1000)
+    window = Window(0, 0, 4000, 3000)
+    footprint = footprint_of(crs, place, window)
+    assert footprint is not None
+    assert len(footprint.ring) > 4
+    lon, lat = warp(crs, "EPSG:4326", [2_500_000 + 777_000], [5_400_000])
+    x, y = np.array([*footprint.ring, footprint.ring[0]]).T
+    distances = []
+    for ax, ay, bx, by in zip(x, y, x[1:], y[1:], strict=False):
+        along = np.clip(
+            ((lon[0] - ax) * (bx - ax) + (lat[0] - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2), 0, 1
+        )
+        distances.append(math.hypot(ax + along * (bx - ax) - lon[0], ay + along * (by - ay) - lat[0]))
+    assert min(distances) * 111_320 < 1000  # less than a pixel
+
+
+def test_footprint_across_the_date_line_is_cut_in_two() -> None:
+    footprint = footprint_of(CRS.from_epsg(32601), from_origin(150_000, 1_000_000, 100, 100), Window(0, 0, 1000, 1000))
+    assert footprint is not None
+    assert footprint.bounds.west > footprint.bounds.east
+    shape = footprint.geojson()
+    assert shape["type"] == "MultiPolygon"
+    longitudes = [point[0] for polygon in shape["coordinates"] for point in polygon[0]]
+    assert all(-180 <= longitude <= 180 for longitude in longitudes)
+    assert Footprint.from_flat(footprint.flat()) == footprint
+
+
+def test_a_box_is_a_box() -> None:
+    ring = ((10.0, 50.0), (11.0, 50.0), (11.0, 51.0), (10.0, 51.0))
+    assert Footprint(ring).bounds == Bounds(10.0, 50.0, 11.0, 51.0)
+    assert Footprint(ring).geojson()["coordinates"][0][0] == Footprint(ring).geojson()["coordinates"][0][-1]
 
 
 def test_the_report_says_how_many_rasters_lie_nowhere(

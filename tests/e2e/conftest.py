@@ -13,7 +13,7 @@ from tests.e2e.browsing import CHROMIUM, DESK
 from tests.server.places import live, make_gallery
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def gallery(tmp_path_factory: pytest.TempPathFactory) -> Gallery:
     return make_gallery(tmp_path_factory.mktemp("page"), count=30, size=96)
 

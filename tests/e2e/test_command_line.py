@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evidex.data.scenes import render_archive
 from evidex.encoders.model import Model
+from evidex.scenes import render_archive
+from tests.cli.running import runner
 
 EVIDEX = Path(sys.executable).parent / "evidex"
 VERBS = ("sample", "train", "evaluate", "degrade", "index", "search", "calibrate", "serve", "benchmark")
@@ -66,18 +67,21 @@ def _complaint(done: subprocess.CompletedProcess[str]) -> str:
     return lines[0]
 
 
-def test_wrong_input_is_one_line_and_exit_code_two(archive: Path, model: Path, tmp_path: Path) -> None:
+def test_wrong_input_is_one_line_and_exit_code_two(
+    archive: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert "does not exist" in _complaint(_run("train", tmp_path / "no.toml"))
-    said = _complaint(_run("evaluate", "--model", model, "--dataset", tmp_path / "no", "--split", "val"))
+    evidex = runner(monkeypatch, capsys)  # the others in this process: each of its own would load torch again
+    said = evidex("evaluate", "--model", model, "--dataset", tmp_path / "no", "--split", "val").complaint
     assert "does not exist" in said
-    said = _complaint(_run("evaluate", "--model", model, "--dataset", archive, "--split", "dev"))
+    said = evidex("evaluate", "--model", model, "--dataset", archive, "--split", "dev").complaint
     assert "no split 'dev'" in said
-    assert "is no model" in _complaint(_run("evaluate", "--model", "nothing", "--dataset", archive, "--split", "val"))
+    assert "is no model" in evidex("evaluate", "--model", "nothing", "--dataset", archive, "--split", "val").complaint
 
     broken = tmp_path / "field"
     broken.mkdir()
     (broken / "captions.json").write_text(json.dumps({"images": [{"filename": "a.jpg", "split": "val"}]}))
-    said = _complaint(_run("evaluate", "--model", model, "--dataset", broken, "--split", "val"))
+    said = evidex("evaluate", "--model", model, "--dataset", broken, "--split", "val").complaint
     assert "neither 'captions' nor 'sentences'" in said
 
     cut = tmp_path / "tar"
@@ -85,7 +89,7 @@ def test_wrong_input_is_one_line_and_exit_code_two(archive: Path, model: Path, t
     entry = {"filename": "a.jpg", "split": "val", "captions": ["a river ."]}
     (cut / "captions.json").write_text(json.dumps({"images": [entry]}))
     (cut / "images.tar").write_bytes(b"\0" * 700)
-    assert "images.tar" in _complaint(_run("evaluate", "--model", model, "--dataset", cut, "--split", "val"))
+    assert "images.tar" in evidex("evaluate", "--model", model, "--dataset", cut, "--split", "val").complaint
 
 
 @pytest.mark.slow

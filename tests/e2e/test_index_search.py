@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from evidex.retrieval.gallery import Gallery
+from tests.cli.running import runner
 from tests.retrieval.archive import WORDS, tiny_model, write_images, write_raster
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,12 +93,18 @@ def test_index_search_and_calibrate(place: Path) -> None:
     assert calibrated["guarantee"]["sentence"]
 
 
-def test_user_errors_are_one_line(place: Path, tmp_path: Path) -> None:
+def test_user_errors_are_one_line(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_images(tmp_path / "few", 2)
     other = tmp_path / "other.safetensors"
     tiny_model(1).save(other)
     gallery = tmp_path / "gallery"
     Gallery.create(gallery, tiny_model())
+    alone = _evidex("search", "a river", "--gallery", tmp_path / "none", code=2)
+    assert alone.stderr.startswith("evidex: error: ")
+    assert alone.stderr.count("\n") == 1
+    evidex = runner(monkeypatch, capsys)
     for arguments, words in (
         (["search", "a river", "--gallery", tmp_path / "none"], "is no gallery"),
         (["index", tmp_path / "few", "--gallery", gallery, "--model", other], "another model"),
@@ -106,10 +113,7 @@ def test_user_errors_are_one_line(place: Path, tmp_path: Path) -> None:
         (["search", "a", "--gallery", gallery, "--bbox", "1,2,3"], "west,south,east,north"),
         (["search", "a", "--gallery", gallery, "--after", "soon"], "no time"),
     ):
-        result = _evidex(*arguments, code=2)  # type: ignore[arg-type]
-        assert result.stderr.startswith("evidex: error: ")
-        assert words in result.stderr
-        assert result.stderr.count("\n") == 1
+        assert words in evidex(*arguments).complaint
     assert place.exists()
 
 

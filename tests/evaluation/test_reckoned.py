@@ -8,7 +8,7 @@ import pytest
 from evidex.evaluation.protocol import evaluate_features
 from evidex.evaluation.reckoned import Asked, cross_fit, learnt_quality, scan_of
 from evidex.evaluation.selective import auroc, selective
-from evidex.retrieval.scan import scan
+from evidex.retrieval.scan.scan import scan
 from tests.retrieval.certainty.world import TAU, unit, world
 
 

@@ -8,13 +8,13 @@ import torch
 
 from evidex.config import EncoderConfig
 from evidex.data.datasets import load_dataset
-from evidex.encoders.clip import ClipEncoder
+from evidex.encoders.clip.encoder import ClipEncoder
+from evidex.encoders.mentors.stored import StoredTextMentor
 from evidex.encoders.model import Model
-from evidex.encoders.stored_mentor import StoredTextMentor
 from evidex.encoders.towers import TowerEncoder, from_pretrained_towers, new_compact
 from evidex.errors import ConfigError
 from evidex.evaluation.report.start import TEXT_MENTOR, export_start, read_start
-from tests.encoders.tiny_clip import save_tiny_clip
+from tests.encoders.clip.tiny_clip import save_tiny_clip
 from tests.evaluation.colours import write_colours
 
 

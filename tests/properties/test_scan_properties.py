@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from evidex.retrieval.partial import ScanResult, merge, merge_results
-from evidex.retrieval.quantize import quantize_int8, to_bfloat16
-from evidex.retrieval.scan import scan
-from evidex.retrieval.shards import Vectors
+from evidex.retrieval.scan.partial import ScanResult, merge, merge_results
+from evidex.retrieval.scan.quantize import quantize_int8, to_bfloat16
+from evidex.retrieval.scan.scan import scan
+from evidex.retrieval.scan.shards import Vectors
 
 Floats = NDArray[np.float32]
 

@@ -9,7 +9,7 @@ import pytest
 from evidex.errors import DataError, InputError, ModelError
 from evidex.retrieval.certainty.guarantee import Guarantee
 from evidex.retrieval.gate import Calibration, Gate, certainty_lost, deferred
-from evidex.retrieval.scan import scan
+from evidex.retrieval.scan.scan import scan
 
 
 def calibration_of(scores: list[float] | np.ndarray[tuple[int], np.dtype[np.float64]]) -> Calibration:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evidex.data.scenes import render_archive
+from evidex.scenes import render_archive
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]

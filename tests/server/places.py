@@ -13,12 +13,12 @@ import httpx
 import numpy as np
 from fastapi import FastAPI
 
-from evidex.data.scenes.archive import render_archive
 from evidex.retrieval.certainty.calibration_store import store_calibration
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration, Direction
 from evidex.retrieval.indexing import IndexOptions
 from evidex.retrieval.retriever import Retriever
+from evidex.scenes.archive import render_archive
 from evidex.server.app import create_app
 from evidex.server.settings import Settings
 from tests.retrieval.archive import tiny_model

@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 import uvicorn
 
-from evidex.data.scenes.archive import render_archive
 from evidex.errors import InputError, PartError
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
 from evidex.retrieval.filters import NO_FILTERS
@@ -29,6 +28,7 @@ from evidex.retrieval.parts.joined import JoinedRetriever, Parts
 from evidex.retrieval.parts.part import Part
 from evidex.retrieval.parts.wire import PartFound
 from evidex.retrieval.retriever import Retriever
+from evidex.scenes.archive import render_archive
 from evidex.server.app import create_app
 from evidex.server.engine import Engine, PartScan
 from evidex.server.metrics import Metrics

@@ -9,11 +9,11 @@ from safetensors.torch import save_file
 
 from evidex.config import Config, EncoderConfig
 from evidex.data.datasets import load_dataset
+from evidex.encoders.clip.open_clip_weights import expected_shapes, map_state_dict
 from evidex.encoders.model import load_model
-from evidex.encoders.open_clip_weights import expected_shapes, map_state_dict
 from evidex.errors import ModelError
 from evidex.training.loop import build_start, train
-from tests.encoders.tiny_clip import save_tiny_clip, tiny_architecture
+from tests.encoders.clip.tiny_clip import save_tiny_clip, tiny_architecture
 
 
 @pytest.mark.slow

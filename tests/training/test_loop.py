@@ -22,6 +22,7 @@ from evidex.errors import DataError, ModelError, TrainingError
 from evidex.evaluation.protocol import evaluate
 from evidex.training.batches import epoch_batches, step_generator
 from evidex.training.loop import Report, Watcher, train
+from tests.training.conftest import Whole
 
 pytestmark = pytest.mark.slow
 CPU = torch.device("cpu")
@@ -67,9 +68,8 @@ def test_a_run_learns(config: Config) -> None:
     assert run.history[-1]["loss"]["total"] < 0.9 * guessing
 
 
-def test_a_run_leaves_what_it_promises(config: Config) -> None:
-    reports: list[Report] = []
-    run = train(config, device=CPU, watch=reports.append)
+def test_a_run_leaves_what_it_promises(whole: Whole) -> None:
+    run, reports = whole.run, whole.reports
     assert {path.name for path in run.model_path.parent.iterdir()} == {
         "checkpoint.safetensors", "experiment.json", "history.json", "model.safetensors",
     }  # fmt: skip
@@ -89,15 +89,13 @@ def test_same_seed_same_bytes_other_seed_other_weights(config: Config) -> None:
     assert not _same(_weights(first), _weights(other))
 
 
-def test_an_interrupted_run_goes_on_bit_identically(config: Config) -> None:
-    whole, broken = _elsewhere(config, "whole"), _elsewhere(config, "broken")
-    train(whole, device=CPU)
-
+def test_an_interrupted_run_goes_on_bit_identically(config: Config, whole: Whole) -> None:
+    broken = _elsewhere(config, "broken")
     with pytest.raises(_Stopped):
         train(broken, device=CPU, watch=_stop_in(1))
     run = train(broken, device=CPU)
     assert [entry["epoch"] for entry in run.history] == [1, 2, 3]
-    assert _same(_weights(whole), _weights(broken))
+    assert _same(_weights(whole.config), _weights(broken))
 
 
 def test_a_run_that_is_saved_less_often_repeats_what_was_not(config: Config) -> None:
@@ -117,9 +115,8 @@ def test_a_run_that_is_saved_less_often_repeats_what_was_not(config: Config) -> 
     assert _same(load_file(models[0]), load_file(models[1]))
 
 
-def test_kill_9_at_any_moment_is_survived(config: Config, tmp_path: Path) -> None:
-    whole, killed = _elsewhere(config, "whole"), _elsewhere(config, "killed")
-    train(whole, device=CPU)
+def test_kill_9_at_any_moment_is_survived(config: Config, whole: Whole, tmp_path: Path) -> None:
+    killed = _elsewhere(config, "killed")
     path = tmp_path / "killed.toml"
     table = to_table(killed)
     lines = [f"{key} = {json.dumps(value)}" for key, value in table.items() if not isinstance(value, dict)]
@@ -140,7 +137,7 @@ def test_kill_9_at_any_moment_is_survived(config: Config, tmp_path: Path) -> Non
         process.send_signal(signal.SIGKILL)
         process.wait()
     train(killed, device=CPU)
-    assert _same(_weights(whole), _weights(killed))
+    assert _same(_weights(whole.config), _weights(killed))
 
 
 def test_a_checkpoint_of_another_configuration_is_refused(config: Config) -> None:
@@ -187,12 +184,10 @@ def test_steps_have_generators_of_their_own() -> None:
     assert len(draws) == 100
 
 
-def test_what_is_kept_is_whitened_and_what_is_trained_is_not(config: Config) -> None:
-    plain, flat = _elsewhere(config, "plain"), _elsewhere(config, "flat")
-    flat = dataclasses.replace(flat, train=dataclasses.replace(flat.train, whiten=0.1))
-    train(plain, device=CPU)
+def test_what_is_kept_is_whitened_and_what_is_trained_is_not(config: Config, whole: Whole) -> None:
+    flat = dataclasses.replace(config, train=dataclasses.replace(config.train, whiten=0.1))
     run = train(flat, device=CPU)
-    assert _same(_weights(plain), _weights(flat))
+    assert _same(_weights(whole.config), _weights(flat))
     pictures, encoder = load_dataset(Path(config.data.path), "train"), run.model.encoder
     assert isinstance(encoder, TowerEncoder)
     prepared = [torch.from_numpy(encoder.prepare_image(pictures.open_image(i))) for i in range(len(pictures))]

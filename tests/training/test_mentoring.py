@@ -12,7 +12,7 @@ import torch
 
 from evidex.config import Config, LossConfig, MentorConfig
 from evidex.data.datasets import load_dataset
-from evidex.encoders.stored_mentor import store_text_features
+from evidex.encoders.mentors.stored import store_text_features
 from evidex.training.mentoring import mentor_features
 
 TEXTS = ["a river .", "many planes .", "a green forest .", "two ships ."]

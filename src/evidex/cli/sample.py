@@ -23,7 +23,7 @@ def command(
     import json
 
     from evidex.cli.console import progress_bar
-    from evidex.data.scenes import render_archive
+    from evidex.scenes import render_archive
 
     with progress_bar("Rendering") as progress:
         archive = render_archive(

@@ -44,7 +44,7 @@ def command(
 
     steady_heap()
     few_readers()
-    from evidex.retrieval.precision import checked_precision
+    from evidex.retrieval.scan.precision import checked_precision
     from evidex.server.running import serve
     from evidex.server.settings import Settings
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn.functional import relu
 
-from evidex.encoders.clip_image_tower import ClipImageTower
+from evidex.encoders.clip.image_tower import ClipImageTower
 from evidex.encoders.image_tower import ImageTower
 from evidex.errors import ModelError
 

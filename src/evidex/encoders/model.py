@@ -183,7 +183,7 @@ def load_model(name_or_path: str | Path | None = None, *, device: str | None = N
             "train one with 'evidex train'"
         )
     elif is_folder(path) or "/" in str(name_or_path):
-        from evidex.encoders.clip import ClipEncoder
+        from evidex.encoders.clip.encoder import ClipEncoder
 
         clip = ClipEncoder.from_pretrained(str(name_or_path))
         model = Model(clip, clip.native_temperature)
@@ -220,7 +220,7 @@ def build_encoder(spec: dict[str, Any]) -> DualEncoder:
 
         return TowerEncoder(spec)
     if kind == "clip":
-        from evidex.encoders.clip import ClipEncoder
+        from evidex.encoders.clip.encoder import ClipEncoder
 
         return ClipEncoder.from_spec(spec)
     if kind == "committee":

@@ -18,7 +18,7 @@ from evidex.evaluation.result import ScoreQuality
 from evidex.evaluation.selective import auroc, selective
 from evidex.retrieval.certainty.reckoning import Known, Reckoning, fit_reckoning, halves
 from evidex.retrieval.certainty.signs import FIRST
-from evidex.retrieval.partial import ScanResult
+from evidex.retrieval.scan.partial import ScanResult
 
 Vectors = NDArray[np.float32]
 Numbers = NDArray[np.float64]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.retrieval.partial import Partial, ScanResult
+from evidex.retrieval.scan.partial import Partial, ScanResult
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ from evidex.progress import Progress, silent
 from evidex.retrieval.gallery_folder import check_free, held
 from evidex.retrieval.gallery_info import FORMAT, GalleryInfo, read_info, write_info
 from evidex.retrieval.gallery_model import OWN_MODEL, check_model, known_source, load_model_of
-from evidex.retrieval.precision import Precision, ScanVectors, scan_vectors
 from evidex.retrieval.rows import Row, from_table, stored_path, to_table, vectors_in
+from evidex.retrieval.scan.precision import Precision, ScanVectors, scan_vectors
 from evidex.retrieval.soundness.checks import FileChecks
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
 from evidex.retrieval.soundness.seal import Seal

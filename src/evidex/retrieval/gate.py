@@ -27,8 +27,8 @@ from evidex.files import write_atomic
 from evidex.retrieval.certainty.guarantee import Guarantee
 from evidex.retrieval.certainty.reckoning import RECKONED, Reckoning
 from evidex.retrieval.certainty.reckoning_store import reckoning_from_json, reckoning_json
-from evidex.retrieval.partial import Partial, ScanResult
 from evidex.retrieval.refine import deferred
+from evidex.retrieval.scan.partial import Partial, ScanResult
 from evidex.retrieval.soundness.seal import checksum_of
 
 __all__ = ["Calibration", "Direction", "Gate", "certainty_lost", "deferred"]

@@ -19,13 +19,13 @@ from evidex.retrieval.filters import NO_FILTERS, Filters, Selector, Target
 from evidex.retrieval.found import Found
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Direction
-from evidex.retrieval.partial import Partial, ScanResult
 from evidex.retrieval.phrasing import asked_for
-from evidex.retrieval.precision import Precision
 from evidex.retrieval.queries import Query, check_query, picture_of, shown
 from evidex.retrieval.refine import Refiner, RsRefiner, refine_queries
 from evidex.retrieval.rows import Row
-from evidex.retrieval.scan import scan
+from evidex.retrieval.scan.partial import Partial, ScanResult
+from evidex.retrieval.scan.precision import Precision
+from evidex.retrieval.scan.scan import scan
 from evidex.retrieval.soundness.steady import steadily
 from evidex.retrieval.untaught import ignored_words, is_faint, least_match, meant, strange_words
 

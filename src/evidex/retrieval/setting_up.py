@@ -8,7 +8,7 @@ import numpy as np
 
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Direction
-from evidex.retrieval.scan import scan
+from evidex.retrieval.scan.scan import scan
 
 
 def set_up(gallery: Gallery, direction: Direction) -> float:

@@ -18,8 +18,8 @@ from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Direction
 from evidex.retrieval.parts.joined import JoinedRetriever, Parts
 from evidex.retrieval.parts.wire import PartFound
-from evidex.retrieval.precision import Precision
 from evidex.retrieval.retriever import REFINE_RATIO, Retriever
+from evidex.retrieval.scan.precision import Precision
 from evidex.retrieval.soundness.steady import steadily
 from evidex.server.metrics import Metrics
 

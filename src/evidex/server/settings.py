@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evidex.errors import InputError
 from evidex.retrieval.parts.wire import MOST_QUERIES
-from evidex.retrieval.precision import Precision
+from evidex.retrieval.scan.precision import Precision
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ def _check_batch(config: Config, world: World) -> None:
 def build_start(config: Config, train_set: Dataset) -> DualEncoder:
     """Return the encoder that ``config`` names, as it is before training."""
     if config.encoder.kind == "clip":
-        from evidex.encoders.clip import ClipEncoder
+        from evidex.encoders.clip.encoder import ClipEncoder
 
         settings = config.encoder
         if Path(settings.source).suffix in (".pt", ".bin", ".safetensors"):

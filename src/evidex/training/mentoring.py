@@ -15,7 +15,7 @@ from evidex.data.pixels import content_digests
 from evidex.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from evidex.encoders.mentors import ImageMentor, TextMentor
+    from evidex.encoders.mentors.protocol import ImageMentor, TextMentor
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def mentor_features(
     """Return the features of the mentors that ``config`` names, from the cache where it has them."""
     if config.loss.objective != "elc" or not (config.loss.relation or config.loss.soft_targets != "none"):
         return MentorFeatures(None, None)
-    from evidex.encoders.feature_cache import cached_features, content_digest
+    from evidex.encoders.mentors.feature_cache import cached_features, content_digest
 
     image = text = None
     if config.mentors.image:
@@ -60,10 +60,10 @@ def _image_mentor(name: str, device: torch.device) -> ImageMentor:
     ``compact`` is the model that comes with evidex, ``NAME.safetensors`` a trained model or a tower's weights,
     ``NAME.pt`` Unicom's; everything else is a Hugging Face folder or hub name.
     """
-    from evidex.encoders.mentors import HuggingFaceImageMentor, TorchImageMentor
+    from evidex.encoders.mentors.model import ImageModelMentor
+    from evidex.encoders.mentors.pretrained import HuggingFaceImageMentor, TorchImageMentor
+    from evidex.encoders.mentors.tower import TowerMentor
     from evidex.encoders.model import holds_model
-    from evidex.encoders.model_mentor import ImageModelMentor
-    from evidex.encoders.tower_mentor import TowerMentor
 
     path = Path(name)
     if name == "compact" or holds_model(path):
@@ -77,10 +77,10 @@ def _image_mentor(name: str, device: torch.device) -> ImageMentor:
 
 def _text_mentor(name: str, device: torch.device) -> TextMentor:
     """Return the mentor that ``name`` means: likewise, but ``NAME.safetensors`` is a model or stored features."""
-    from evidex.encoders.mentors import HuggingFaceTextMentor
+    from evidex.encoders.mentors.model import TextModelMentor
+    from evidex.encoders.mentors.pretrained import HuggingFaceTextMentor
+    from evidex.encoders.mentors.stored import StoredTextMentor
     from evidex.encoders.model import holds_model
-    from evidex.encoders.model_mentor import TextModelMentor
-    from evidex.encoders.stored_mentor import StoredTextMentor
 
     path = Path(name)
     if name == "compact" or holds_model(path):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from evidex.evaluation.reckoned import scan_of
 from evidex.retrieval.certainty.reckoning import Known
-from evidex.retrieval.partial import ScanResult
+from evidex.retrieval.scan.partial import ScanResult
 
 TAU = 0.1
 

@@ -8,9 +8,9 @@ import pytest
 
 from evidex.data.footprints import Window
 from evidex.errors import InputError
-from evidex.retrieval.partial import ScanResult
 from evidex.retrieval.parts.wire import PartFound, pack, unpack, vectors_from_text, vectors_text
 from evidex.retrieval.rows import Row
+from evidex.retrieval.scan.partial import ScanResult
 
 
 def found(count: int = 50) -> PartFound:

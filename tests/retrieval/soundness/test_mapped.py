@@ -16,7 +16,7 @@ import pytest
 
 from evidex.errors import DamagedError
 from evidex.retrieval.retriever import Retriever
-from evidex.retrieval.scan import scan
+from evidex.retrieval.scan.scan import scan
 from evidex.retrieval.soundness.checks import state_of
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors, rows_a_block
 from tests.retrieval.archive import arbitrary_gallery, tiny_model

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from evidex.checked import Checked, Count, Name, NameOrEmpty, NotNegative, Positive, Range, Seed, Share, parse, to_table
 from evidex.config import Config, load_config
-from evidex.data.scenes.scene import LARGEST, SMALLEST
 from evidex.documents import read_toml
 from evidex.errors import ConfigError
+from evidex.scenes.scene import LARGEST, SMALLEST
 
 Table = dict[str, Any]
 Scenes = Annotated[int, Range(1, 1_000_000, "1 to 1000000 scenes")]

@@ -65,7 +65,7 @@ def run_benchmark(
 def _place(plan: Plan, output: Path, watch: Watcher) -> Place:
     """The dataset, rendered if the plan names none."""
     from evidex.data.datasets import load_dataset
-    from evidex.data.scenes import render_archive
+    from evidex.scenes import render_archive
 
     data = plan.dataset
     path = Path(data.path).resolve()

@@ -28,7 +28,7 @@ def export_start(model: Model, train_split: Dataset, folder: Path) -> None:
     """Write ``model``'s towers and its features of the training captions into ``folder``, a marker last."""
     from safetensors.torch import save
 
-    from evidex.encoders.stored_mentor import store_text_features
+    from evidex.encoders.mentors.stored import store_text_features
     from evidex.encoders.towers import TowerEncoder
 
     encoder = model.encoder

@@ -31,9 +31,9 @@ from evidex.retrieval.certainty.signs import FIRST, Vectors
 from evidex.retrieval.filters import NO_FILTERS, Selector, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration, Direction
-from evidex.retrieval.partial import ScanResult, merge_results
 from evidex.retrieval.queries import Query
 from evidex.retrieval.retriever import REFINE_RATIO, Retriever
+from evidex.retrieval.scan.partial import ScanResult, merge_results
 
 _Row = TypeVar("_Row")
 

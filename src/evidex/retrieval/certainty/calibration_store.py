@@ -16,7 +16,7 @@ from evidex.retrieval.certainty.signs import FIRST, Vectors
 from evidex.retrieval.filters import Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration, Direction, Gate
-from evidex.retrieval.partial import ScanResult
+from evidex.retrieval.scan.partial import ScanResult
 from evidex.retrieval.soundness.seal import digest_of_bytes, drop, store
 
 _LIKE_SIZE = 1.25

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evidex.retrieval.certainty.reckoning import Groups, Known, Reckoning, fit_reckoning, halves
 from evidex.retrieval.certainty.signs import Vectors
-from evidex.retrieval.partial import ScanResult
+from evidex.retrieval.scan.partial import ScanResult
 
 LEAST_KNOWN = 250
 """Fewer known queries teach an order that does not hold, and chances that are far off."""

@@ -29,7 +29,7 @@ from evidex.errors import InputError
 from evidex.retrieval.certainty.frequency import EVEN, Frequency, fit_frequency
 from evidex.retrieval.certainty.logistic import Logistic, fit_logistic
 from evidex.retrieval.certainty.signs import SIGN_NAMES, Numbers, Surroundings, Vectors, read_signs
-from evidex.retrieval.partial import ScanResult
+from evidex.retrieval.scan.partial import ScanResult
 
 RECKONED = "reckoned"
 """Name of the score: the log-odds of a wrong answer."""

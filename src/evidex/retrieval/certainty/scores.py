@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evidex.errors import InputError
 from evidex.retrieval.certainty.reckoning import RECKONED
 from evidex.retrieval.gate import certainty_lost
-from evidex.retrieval.partial import Partial, ScanResult
+from evidex.retrieval.scan.partial import Partial, ScanResult
 
 Score = Callable[[Partial | ScanResult], NDArray[np.float64]]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.retrieval.partial import ScanResult
+from evidex.retrieval.scan.partial import ScanResult
 
 Vectors = NDArray[np.float32]
 Numbers = NDArray[np.float64]

@@ -1,8 +1,8 @@
 """A retriever over this machine's gallery and the parts on others, exact as if all rows lay here.
 
-The head and the log-sum-exp of disjoint rows merge into those of all (`evidex.retrieval.partial`), so hits, scores and
-uncertainty are those of the whole. A part that does not answer fails the query: an answer of less than the whole would
-look like a certain one.
+The head and the log-sum-exp of disjoint rows merge into those of all (`evidex.retrieval.scan.partial`), so hits,
+scores and uncertainty are those of the whole. A part that does not answer fails the query: an answer of less than the
+whole would look like a certain one.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from evidex.retrieval.certainty.scores import DEFAULT_SCORE
 from evidex.retrieval.filters import NO_FILTERS, Filters, Mask, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gate import Calibration, Direction, certainty_lost
-from evidex.retrieval.partial import ScanResult, merge_results
 from evidex.retrieval.parts.part import Part
 from evidex.retrieval.parts.wire import PartFound
 from evidex.retrieval.queries import Query
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row
+from evidex.retrieval.scan.partial import ScanResult, merge_results
 
 T = TypeVar("T")
 _PLACES = 40  # bits of an id that are the place in its gallery; those above number the part, from 1

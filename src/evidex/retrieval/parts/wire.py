@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from evidex.documents import parse_json
 from evidex.errors import InputError
-from evidex.retrieval.partial import ScanResult
 from evidex.retrieval.rows import Row, from_table, to_table
+from evidex.retrieval.scan.partial import ScanResult
 
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 MOST_QUERIES = 1024

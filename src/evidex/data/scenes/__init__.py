@@ -1,6 +1,0 @@
-"""A sample archive that evidex renders itself: overhead scenes with captions, for demos and tests."""
-
-from evidex.data.scenes.archive import Archive, render_archive
-from evidex.data.scenes.scene import KINDS, Scene, render_scene
-
-__all__ = ["KINDS", "Archive", "Scene", "render_archive", "render_scene"]

@@ -1,0 +1,69 @@
+"""A split is decoded once: the same pictures come from the file, others never do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from evidex.data.datasets import Dataset, load_dataset
+from evidex.data.pixels import content_digests, prepared_pixels
+from evidex.errors import ImageError
+from tests.retrieval.archive import write_images
+
+SIZE = 8
+
+
+class Preparing:
+    """Shrinks pictures, and counts how many it was given."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, image: Image.Image) -> np.ndarray:
+        self.count += 1
+        return np.asarray(image.resize((SIZE, SIZE))).transpose(2, 0, 1)
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    paths = write_images(tmp_path / "a", 5)
+    entries = [{"filename": path.name, "split": "train", "captions": ["a river"]} for path in paths]
+    (tmp_path / "a" / "captions.json").write_text(json.dumps({"images": entries}))
+    return load_dataset(tmp_path / "a", "train")
+
+
+def test_pictures_are_prepared_once_and_in_order(dataset: Dataset, tmp_path: Path) -> None:
+    prepare = Preparing()
+    pixels = prepared_pixels(dataset, prepare, SIZE, "small", directory=tmp_path)
+    expected = [prepare(dataset.open_image(index)) for index in range(len(dataset))]
+    assert np.array_equal(pixels, np.stack(expected))
+    again = Preparing()
+    assert np.array_equal(prepared_pixels(dataset, again, SIZE, "small", directory=tmp_path), pixels)
+    assert again.count == 0
+    with pytest.raises(ValueError, match="read-only"):
+        pixels[0] = 0
+
+
+def test_another_preparation_or_another_picture_is_prepared_anew(dataset: Dataset, tmp_path: Path) -> None:
+    prepared_pixels(dataset, Preparing(), SIZE, "small", directory=tmp_path)
+    other = Preparing()
+    prepared_pixels(dataset, other, SIZE, "small, turned", directory=tmp_path)
+    assert other.count == 5
+    before = content_digests(dataset)
+    Image.new("RGB", (9, 9)).save(tmp_path / "a" / dataset.records[2].filename)
+    changed = Preparing()
+    pixels = prepared_pixels(dataset, changed, SIZE, "small", directory=tmp_path)
+    assert changed.count == 5
+    assert not pixels[2].any()
+    assert [old == new for old, new in zip(before, content_digests(dataset), strict=True)] == [1, 1, 0, 1, 1]
+
+
+def test_a_picture_that_cannot_be_read_leaves_no_half_file_behind(dataset: Dataset, tmp_path: Path) -> None:
+    (tmp_path / "a" / dataset.records[3].filename).write_bytes(b"no picture")
+    with pytest.raises(ImageError, match=dataset.records[3].filename):
+        prepared_pixels(dataset, Preparing(), SIZE, "small", directory=tmp_path)
+    assert list((tmp_path / "pixels").iterdir()) == []

@@ -1,0 +1,81 @@
+"""Which bands become colours, which values black and white, and what counts as empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evidex.data.items import ReadOptions, read_items
+from evidex.data.rendering import Rendering, TileOptions, is_flat, to_bytes
+from evidex.errors import ImageError, InputError
+from tests.retrieval.archive import write_raster
+
+
+def test_a_16_bit_scene_is_stretched_by_percentiles_of_valid_pixels(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    values = rng.integers(1000, 3001, (1, 1200, 1200)).astype(np.uint16)
+    values[0, :, :700] = 0
+    values[0, 0, 800] = 65535  # one hot pixel must not darken the rest
+    path = write_raster(tmp_path / "deep.tif", values, nodata=0)
+    items = list(read_items(str(path), ReadOptions()))
+    empty = [item for item in items if item.picture is None]
+    full = [item for item in items if item.picture is not None]
+    assert empty
+    assert full
+    assert all(item.window is not None and item.window.x + item.window.width <= 700 + 0.05 * 512 + 1 for item in empty)
+    rendering = full[0].rendering
+    assert rendering is not None
+    assert rendering.low[0] == pytest.approx(1040, abs=15)
+    assert rendering.high[0] == pytest.approx(2960, abs=15)
+    last = full[-1]
+    assert last.window is not None
+    assert last.picture is not None
+    window = last.window
+    part = values[0, window.y : window.y + 512, window.x : window.x + 512].astype(np.float64)
+    expected = np.clip((part - rendering.low[0]) * 255 / (rendering.high[0] - rendering.low[0]), 0, 255)
+    expected[part == 0] = 0
+    assert np.abs(np.asarray(last.picture)[..., 1] - expected).max() <= 0.51
+
+
+def test_bands_are_chosen_by_name_by_colour_or_refused(tmp_path: Path) -> None:
+    values = np.random.default_rng(4).integers(1, 255, (13, 64, 64), dtype=np.uint8)
+    path = write_raster(tmp_path / "sentinel.tif", values, tiled=False)
+    with pytest.raises(ImageError, match="13 bands; choose three with --bands"):
+        list(read_items(str(path), ReadOptions()))
+    (item,) = read_items(str(path), ReadOptions(TileOptions(bands=(4, 3, 2))))
+    assert item.picture is not None
+    assert np.array_equal(np.asarray(item.picture), values[[3, 2, 1]].transpose(1, 2, 0))
+    with pytest.raises(ImageError, match="not 14"):
+        list(read_items(str(path), ReadOptions(TileOptions(bands=(14, 3, 2)))))
+
+
+@pytest.mark.parametrize(
+    "options", [{"tile": 4}, {"tile": 64, "overlap": 64}, {"bands": (1, 2)}, {"bands": (0, 1, 2)}, {"stretch": (98, 2)}]
+)
+def test_senseless_options_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        TileOptions(**options)  # type: ignore[arg-type]
+
+
+def test_values_beyond_the_limits_and_none_at_all_stay_within_eight_bits() -> None:
+    values = np.array([[[-np.inf, 0.0, 100.0], [200.0, np.inf, np.nan]]], np.float32)
+    shown = to_bytes(values, Rendering((1,), (0.0,), (200.0,)))
+    assert shown.tolist() == [[[0, 0, 128], [255, 255, 0]]]
+    assert to_bytes(np.array([[[7]]], np.uint8), Rendering((1,))).tolist() == [[[7]]]
+
+
+def test_a_rendering_survives_being_stored() -> None:
+    rendering = Rendering((4, 3, 2), (0.5, 1.0, 2.0), (100.0, 200.0, 300.25))
+    assert Rendering.loads(rendering.dumps()) == rendering
+
+
+def test_only_valid_pixels_say_whether_a_window_is_empty() -> None:
+    values = np.full((3, 4, 4), 9)
+    everywhere = np.ones((4, 4), bool)
+    assert is_flat(values, everywhere)
+    values[1, 0, 0] = 8
+    assert not is_flat(values, everywhere)
+    everywhere[0, 0] = False
+    assert is_flat(values, everywhere)
