@@ -21,7 +21,7 @@ from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.contact_sheet import write_contact_sheet
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.refine import Refining, RsRefiner
+from evidex.retrieval.refine import ALWAYS, AS_CALIBRATED, NEVER, Refining, RsRefiner
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
 from evidex.retrieval.soundness.seal import drop, files_under
@@ -143,6 +143,17 @@ def test_verdicts_follow_the_calibration(gallery: Gallery) -> None:
     _calibrate(gallery, [score - 1.0] * 93 + [score + 1.0] * 7)
     answer = Retriever(gallery).search(text=WORDS[2])
     assert (answer.verdict, answer.percentile) == ("refined", 0.93)
+
+
+def test_whether_to_ask_again_is_said_with_the_search(gallery: Gallery) -> None:
+    _calibrate(gallery, list(np.linspace(-20, 20, 50)))
+    retriever = Retriever(gallery)
+    ways = (NEVER, ALWAYS, AS_CALIBRATED, NEVER)
+    found = [retriever.search(text=WORDS[2], refine=way) for way in ways]
+    assert [answer.verdict for answer in found] == ["answered", "refined", "answered", "answered"]
+    assert len({answer.percentile for answer in found}) == 1
+    with pytest.raises(InputError, match=r"refine ratio 1\.5"):
+        retriever.search(text=WORDS[2], refine=Refining(1.5))
 
 
 def test_refinement_is_the_mean_of_lexicon_copies(gallery: Gallery) -> None:
