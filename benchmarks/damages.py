@@ -45,10 +45,10 @@ def make_gallery(root: Path) -> None:
     from evidex.config import EncoderConfig
     from evidex.encoders.model import Model
     from evidex.encoders.towers import new_compact
-    from evidex.retrieval.certainty.calibrating import self_calibrate
+    from evidex.retrieval.certainty.calibration import Calibration
     from evidex.retrieval.certainty.calibration_store import store_calibration
+    from evidex.retrieval.certainty.self_calibrating import self_calibrate
     from evidex.retrieval.gallery import Gallery
-    from evidex.retrieval.gate import Calibration
     from evidex.retrieval.indexing import IndexOptions
 
     rng = np.random.default_rng(1)

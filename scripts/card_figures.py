@@ -27,8 +27,8 @@ from evidex.encoders.acquaintance import STRANGE
 from evidex.encoders.model import Model, load_model
 from evidex.evaluation.absent import out_of_domain_queries
 from evidex.evaluation.protocol import evaluate
-from evidex.retrieval.certainty.calibrating import self_calibrate
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
+from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions, index_paths
 from evidex.retrieval.phrasing import asked_for

@@ -1,82 +1,13 @@
 // The server's interface, as far as the page uses it.
 
-export type Verdict = "answered" | "refined" | "abstained";
+import type { AnswerOut, CalibrationOut, GalleryOut, HitOut, ItemOut, SearchRequest } from "./schema";
+
+export type Answer = AnswerOut;
+export type Calibration = CalibrationOut;
 export type Corner = [number, number];
-
-export interface Hit {
-  rank: number;
-  id: string;
-  score: number;
-  kind: "image" | "tile" | "text";
-  path: string;
-  caption: string | null;
-  width: number | null;
-  height: number | null;
-  window: { x: number; y: number; width: number; height: number } | null;
-  corners: Corner[] | null;
-  crs: string | null;
-  acquired: string | null;
-}
-
-export interface Item extends Omit<Hit, "rank" | "score"> {
-  captions: string[];
-  size: number;
-  sha256: string;
-}
-
-export interface Refinement {
-  copies: number;
-  entered: string[];
-  left: string[];
-  reordered: boolean;
-  uncertainty_before: number;
-}
-
-export interface Answer {
-  query: string;
-  verdict: Verdict;
-  headline: string;
-  explanation: string;
-  uncertainty: number;
-  percentile: number | null;
-  chance: number | null;
-  chance_top: number | null;
-  new_words: string[];
-  ignored_words: string[];
-  did_you_mean: string[];
-  read_in_part: boolean;
-  floor: number | null;
-  faint: boolean;
-  /** So many of the last hits the answer does not stand on; the line says why. */
-  apart: number;
-  apart_line: string | null;
-  promise: string | null;
-  searched: number;
-  refinement: Refinement | null;
-  timings_ms: Record<string, number>;
-  hits: Hit[];
-}
-
-export interface Calibration {
-  direction: "text" | "image";
-  among: "images" | "texts";
-  queries: number;
-  refine_above: number;
-  abstain_above: number;
-}
-
-export interface Gallery {
-  rows: number;
-  kinds: Record<string, number>;
-  georeferenced: number;
-  dated: number;
-  bounds: [number, number, number, number] | null;
-  first: string | null;
-  last: string | null;
-  model: string;
-  calibrations: Calibration[];
-  limits: { top: number; body_bytes: number; pixels: number };
-}
+export type Gallery = GalleryOut;
+export type Hit = HitOut;
+export type Item = ItemOut;
 
 /** The server refused; `message` is its own line. */
 export class Refusal extends Error {
@@ -130,16 +61,8 @@ export async function isAlive(): Promise<boolean> {
   return fetch("health").then((response) => response.ok, () => false);
 }
 
-export interface Question {
-  text?: string;
-  item?: string;
-  image?: File;
-  top: number;
-  mode: string;
-  bbox?: number[];
-  after?: string;
-  before?: string;
-}
+/** As the server takes it; a picture goes as a form. */
+export type Question = SearchRequest & { image?: File };
 
 export async function search(question: Question, signal: AbortSignal): Promise<Answer> {
   const { image, ...rest } = question;

@@ -2,7 +2,7 @@
 
 import type { Gallery } from "./api";
 import { byId, h, icon, ICONS } from "./dom";
-import { TOP, type State } from "./state";
+import { TOP, type Mode, type State } from "./state";
 
 export type Change = (change: Partial<State>) => void;
 
@@ -17,7 +17,7 @@ export function drawFilters(state: State, gallery: Gallery | null, change: Chang
     parts.push(date("Taken from", "after", state.after, range, change), date("until", "before", state.before, range, change));
   }
   parts.push(
-    choice("Asking", "mode", state.mode, [["auto", "again when unsure"], ["plain", "once"], ["careful", "always again"]], (value) => change({ mode: value })),
+    choice("Asking", "mode", state.mode, [["auto", "again when unsure"], ["plain", "once"], ["careful", "always again"]], (value) => change({ mode: value as Mode })),
     choice("Hits", "top", String(state.top), [12, TOP, 48, 96].map((n) => [String(n), String(n)]), (value) => change({ top: Number(value) })),
   );
   if (state.bbox || state.after || state.before) {

@@ -1,12 +1,16 @@
 // What is being looked for lives in the address, so that it can be shared, kept and gone back to.
 
+import type { SearchRequest } from "./schema";
+
+export type Mode = NonNullable<SearchRequest["mode"]>;
+
 export interface State {
   q: string;
   item: string;
   /** Name of a picture that was dropped; its content is kept while the page lives. */
   image: string;
   top: number;
-  mode: string;
+  mode: Mode;
   bbox: number[] | null;
   after: string;
   before: string;
@@ -16,7 +20,7 @@ export interface State {
 }
 
 export const TOP = 24;
-const MODES = ["auto", "plain", "careful"];
+const MODES: readonly Mode[] = ["auto", "plain", "careful"];
 
 export function readState(): State {
   const from = new URLSearchParams(location.search);
@@ -33,7 +37,7 @@ export function readState(): State {
     item: from.get("item") ?? "",
     image: from.get("image") ?? "",
     top: read("top", TOP, "number of hits from 1 to 200", (text) => (/^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= 200 ? Number(text) : null)),
-    mode: read("mode", "auto", `way to ask (${MODES.join(", ")})`, (text) => (MODES.includes(text) ? text : null)),
+    mode: read<Mode>("mode", "auto", `way to ask (${MODES.join(", ")})`, (text) => MODES.find((mode) => mode === text) ?? null),
     bbox: read<number[] | null>("bbox", null, "area (west,south,east,north in degrees)", box),
     after: from.get("after") ?? "",
     before: from.get("before") ?? "",

@@ -4,11 +4,7 @@ import { showPicture, type Answer, type Calibration, type Gallery } from "./api"
 import { h, icon, ICONS, plural } from "./dom";
 
 export function verdictCard(answer: Answer, gallery: Gallery | null, byPicture: boolean, open: (id: string) => void): HTMLElement {
-  const known = answer.percentile !== null || answer.new_words.length > 0 || answer.floor !== null; // refused without a percentile
-  const wasSure = answer.verdict === "refined" && answer.percentile! < (marks(gallery, byPicture)?.refine_above ?? 0);
-  const doubted = answer.percentile !== null && answer.verdict === "answered" && (answer.ignored_words.length > 0 || answer.read_in_part || answer.faint);
-  const kind = doubted ? "refined" : wasSure ? "answered" : known || answer.searched === 0 ? answer.verdict : "unknown";
-  const card = h("div", { class: `verdict ${kind}` });
+  const card = h("div", { class: `verdict ${answer.tone}` });
   const words = h(
     "div",
     { class: "words" },
@@ -17,7 +13,7 @@ export function verdictCard(answer: Answer, gallery: Gallery | null, byPicture: 
     answer.promise && h("p", { class: "promise" }, `Promise of the calibration: ${answer.promise}.`),
   );
   const badge = h("span", { class: "badge" });
-  badge.append(icon(ICONS[kind]));
+  badge.append(icon(ICONS[answer.tone]));
   card.append(badge, words);
   if (answer.percentile !== null) card.append(gauge(answer.percentile, marks(gallery, byPicture)));
   if (answer.refinement) card.append(change(answer, open));

@@ -13,7 +13,9 @@ from rich.console import Console
 
 from evidex.cli.hit_table import cut_left, hit_table
 from evidex.data.footprints import Footprint, Window
-from evidex.retrieval.answers import Answer, Hit, Refinement, Timings
+from evidex.retrieval.answers import Answer, Timings
+from evidex.retrieval.hits import Hit, Refinement
+from evidex.retrieval.standing import Standing
 
 _RING = Footprint(((-120.0, -45.0), (-120.0, -46.0), (-119.0, -46.0), (-119.0, -45.0)))
 
@@ -26,7 +28,8 @@ def _hit(
 
 def _answer(*hits: Hit, entered: tuple[str, ...] = ()) -> Answer:
     change = Refinement(4, entered, (), True, 0.5) if entered else None
-    return Answer("q", hits, "refined" if entered else "answered", 0.1, 0.2, 10, None, change, Timings(1, 1, 1, 1))
+    standing = Standing(refined=bool(entered), percentile=0.2)
+    return Answer("q", hits, standing, 0.1, 10, None, change, Timings(1, 1, 1, 1))
 
 
 def _lines(answer: Answer, width: int) -> list[str]:

@@ -6,15 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from evidex.retrieval.answers import Answer, Hit, Timings, Verdict
+from evidex.retrieval.answers import Answer, Timings
+from evidex.retrieval.hits import Hit
+from evidex.retrieval.standing import Reason, Standing
+from evidex.retrieval.untaught import Bar
 
 
-def _answer(*scores: float, least: float | None = None, verdict: Verdict = "answered") -> Answer:
+def _answer(*scores: float, least: float | None = None, reasons: tuple[Reason, ...] = ()) -> Answer:
     hits = tuple(
         Hit(rank, f"id{rank}", score, "image", "a.png", Path("a.png"), None, 8, 8, None, None, None, None)
         for rank, score in enumerate(scores, start=1)
     )
-    return Answer("q", hits, verdict, 0.1, 0.7, 10, None, None, Timings(1, 1, 1, 1), least_match=least)
+    standing = Standing(reasons, percentile=0.7, bar=Bar(least))
+    return Answer("q", hits, standing, 0.1, 10, None, None, Timings(1, 1, 1, 1))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +40,7 @@ def test_hits_far_below_are_counted_and_told(answer: Answer, apart: int, words: 
     [
         _answer(),
         _answer(0.5, 0.4, least=0.18),
-        _answer(0.5, 0.04, least=0.18, verdict="abstained"),
+        _answer(0.5, 0.04, least=0.18, reasons=(Reason.LITTLE_EVIDENCE,)),
         _answer(-0.1, -0.3),
     ],
 )

@@ -9,7 +9,8 @@ import pytest
 
 from evidex.encoders.acquaintance import Acquaintance
 from evidex.encoders.model import Model
-from evidex.retrieval.certainty.calibrating import KnownQuery, calibrate, self_calibrate
+from evidex.retrieval.certainty.calibrating import KnownQuery, calibrate
+from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
@@ -48,14 +49,14 @@ def test_what_finds_no_match_is_refused_with_and_without_a_calibration_of_its_ow
     for _ in range(2):
         answer = Retriever(gallery).search(text=LACKING, filters=ONLY_B, top=3)
         assert (answer.verdict, answer.headline) == ("abstained", "Probably nothing here matches")
-        assert answer.floor == pytest.approx(FLOOR)
-        assert (answer.percentile, answer.chance, answer.refinement) == (None, None, None)
+        assert answer.standing.floor == pytest.approx(FLOOR)
+        assert (answer.percentile, answer.standing.chance, answer.refinement) == (None, None, None)
         assert "less like the question (0.00) than nine of ten right answers are (0.50)" in answer.explanation
         assert answer.json()["floor"] == pytest.approx(FLOOR)
         assert len(answer.hits) == 3
         found = Retriever(gallery).search(text=HELD, filters=Filters(glob="a/*"))
-        assert found.floor is None
-        assert found.least_match == pytest.approx(FLOOR)
+        assert found.standing.floor is None
+        assert found.standing.bar.least == pytest.approx(FLOOR)
         assert found.verdict != "abstained"
         self_calibrate(gallery, np.random.default_rng(0))
 
@@ -63,14 +64,14 @@ def test_what_finds_no_match_is_refused_with_and_without_a_calibration_of_its_ow
 def test_queries_that_were_given_know_better(gallery: Gallery) -> None:
     calibrate(gallery, [KnownQuery(f"{LACKING} {n}") for n in range(30)], "text", rng=np.random.default_rng(0))
     answer = Retriever(gallery).search(text=LACKING, filters=ONLY_B)
-    assert answer.floor is None
+    assert answer.standing.floor is None
     assert answer.percentile is not None
 
 
 def test_neither_pictures_nor_those_who_want_no_refusal_are_held_to_it(gallery: Gallery) -> None:
-    assert Retriever(gallery).search(image=picture(0), filters=ONLY_B).floor is None
+    assert Retriever(gallery).search(image=picture(0), filters=ONLY_B).standing.floor is None
     lenient = Retriever(gallery, abstain_ratio=0.0).search(text=LACKING, filters=ONLY_B)
-    assert (lenient.floor, lenient.verdict) == (None, "answered")
+    assert (lenient.standing.floor, lenient.verdict) == (None, "answered")
 
 
 def test_a_model_that_was_not_told_refuses_nothing(gallery: Gallery) -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from evidex.encoders.acquaintance import Acquaintance, words_of
 from evidex.encoders.model import Model
+from evidex.retrieval.encoding import encode_again
 from evidex.retrieval.phrasing import asked_for
+from evidex.retrieval.refine import AS_CALIBRATED
 from evidex.retrieval.retriever import Retriever
 from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model
 
@@ -71,6 +73,6 @@ def test_a_question_finds_the_same_however_it_is_put(tmp_path: Path) -> None:
     asked, bare = Retriever(gallery).search_batch(texts=[f"find all images of {WORDS[0]}", WORDS[0]])
     assert [(hit.id, hit.score) for hit in asked.hits] == [(hit.id, hit.score) for hit in bare.hits]
     assert asked.uncertainty == bare.uncertainty
-    assert (asked.new_words, asked.query) == ((), f"find all images of {WORDS[0]}")
-    again = Retriever(gallery).refine([f"show me {WORDS[1]}", WORDS[1]], "text")
+    assert (asked.standing.reading.new_words, asked.query) == ((), f"find all images of {WORDS[0]}")
+    again = encode_again(gallery.model, [f"show me {WORDS[1]}", WORDS[1]], "text", AS_CALIBRATED)
     np.testing.assert_array_equal(again[0], again[1])

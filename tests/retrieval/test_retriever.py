@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from evidex.data.footprints import Bounds, Footprint
 from evidex.encoders.model import Model
 from evidex.errors import InputError
-from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate, self_calibrate
+from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate
+from evidex.retrieval.certainty.calibration import Calibration
 from evidex.retrieval.certainty.calibration_store import calibration_path, store_calibration
+from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.contact_sheet import write_contact_sheet
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.gate import Calibration
-from evidex.retrieval.refine import RsRefiner
+from evidex.retrieval.refine import ALWAYS, AS_CALIBRATED, NEVER, Refining, RsRefiner
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
 from evidex.retrieval.soundness.seal import drop, files_under
@@ -79,11 +80,11 @@ def test_hits_and_evidence_are_those_of_a_plain_loop(gallery: Gallery) -> None:
 
 def test_a_batch_answers_like_single_queries(gallery: Gallery) -> None:
     _calibrate(gallery, list(np.linspace(-6, 0, 50)))
-    retriever = Retriever(gallery, refine_ratio=0.5)
+    retriever, half = Retriever(gallery), Refining(0.5)
     texts = [*WORDS, "something else entirely", WORDS[1]]
-    batch = retriever.search_batch(texts=texts, top=5)
+    batch = retriever.search_batch(texts=texts, top=5, refine=half)
     for text, together in zip(texts, batch, strict=True):
-        alone = retriever.search(text=text, top=5)
+        alone = retriever.search(text=text, top=5, refine=half)
         assert [hit.id for hit in alone.hits] == [hit.id for hit in together.hits]
         assert alone.verdict == together.verdict
         # A text's vector may differ in its last bits with the padding of its batch.
@@ -144,6 +145,17 @@ def test_verdicts_follow_the_calibration(gallery: Gallery) -> None:
     assert (answer.verdict, answer.percentile) == ("refined", 0.93)
 
 
+def test_whether_to_ask_again_is_said_with_the_search(gallery: Gallery) -> None:
+    _calibrate(gallery, list(np.linspace(-20, 20, 50)))
+    retriever = Retriever(gallery)
+    ways = (NEVER, ALWAYS, AS_CALIBRATED, NEVER)
+    found = [retriever.search(text=WORDS[2], refine=way) for way in ways]
+    assert [answer.verdict for answer in found] == ["answered", "refined", "answered", "answered"]
+    assert len({answer.percentile for answer in found}) == 1
+    with pytest.raises(InputError, match=r"refine ratio 1\.5"):
+        retriever.search(text=WORDS[2], refine=Refining(1.5))
+
+
 def test_refinement_is_the_mean_of_lexicon_copies(gallery: Gallery) -> None:
     class Fixed:
         copies = 2
@@ -155,7 +167,7 @@ def test_refinement_is_the_mean_of_lexicon_copies(gallery: Gallery) -> None:
             return []
 
     _calibrate(gallery, [-50.0] * 95 + [50.0] * 5)
-    answer = Retriever(gallery, refiner=Fixed()).search(text=WORDS[1], top=10)  # type: ignore[arg-type]
+    answer = Retriever(gallery).search(text=WORDS[1], refine=Refining(refiner=Fixed()))  # type: ignore[arg-type]
     assert answer.verdict == "refined"
     mean = tiny_model().encode_texts([WORDS[1], WORDS[2], WORDS[3]]).astype(np.float64).mean(axis=0)
     mean /= np.linalg.norm(mean)
@@ -263,15 +275,16 @@ def test_a_promise_is_made_only_of_searches_like_those_it_was_tested_on(tmp_path
     assert Retriever(made).search(text=texts[0], top=20, filters=Filters(glob="1*")).promise is None
     assert Retriever(made).search(text=texts[0], top=20, filters=Filters(glob="*")).promise is None
     for ratio in (0.0, 0.2, 1.0):
-        assert Retriever(made, refine_ratio=ratio).search(text=texts[0], top=20).promise is None
-    assert Retriever(made, refiner=RsRefiner(copies=1)).search(text=texts[0], top=20).promise is None
+        assert Retriever(made).search(text=texts[0], top=20, refine=Refining(ratio)).promise is None
+    fewer = Refining(refiner=RsRefiner(copies=1))
+    assert Retriever(made).search(text=texts[0], top=20, refine=fewer).promise is None
 
     path = calibration_path(made, "text", "images")
     stored = json.loads(path.read_text())
     older = [{k: v for k, v in g.items() if k not in _TESTED_FOR} for g in stored["guarantees"]]
     rewrite(made, path, json.dumps(stored | {"format": 1, "guarantees": older}))
     answer = Retriever(made).search(text=texts[0], top=20)
-    assert (answer.is_calibrated, answer.promise) == (True, None)
+    assert (answer.standing.is_calibrated, answer.promise) == (True, None)
     rewrite(made, path, json.dumps(stored))
 
     retriever = Retriever(made)
@@ -285,7 +298,7 @@ def test_a_rows_own_evidence_is_left_out_even_at_low_temperature(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: str
 ) -> None:
     tau, count = 0.01, 101
-    monkeypatch.setattr("evidex.retrieval.certainty.calibrating._ROWS_AT_ONCE", 25)  # the last block is a single row
+    monkeypatch.setattr("evidex.retrieval.certainty.self_calibrating._ROWS_AT_ONCE", 25)
     made = Gallery.create(tmp_path / "g", Model(tiny_model().encoder, tau))
     rows = [Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(count)]
     vectors = np.random.default_rng(2).standard_normal((count, 32))
@@ -314,8 +327,8 @@ def test_a_gallery_calibrates_itself(gallery: Gallery) -> None:
     np.fill_diagonal(s, -np.inf)
     expected = np.sort(-(np.log(np.exp(s).sum(axis=1)) - np.log(79)))
     assert image.calibration.scores == pytest.approx(expected, rel=1e-5)
-    assert Retriever(gallery).search(image=picture(1)).is_calibrated
-    assert not Retriever(gallery).search(image=picture(1), among="texts").is_calibrated
+    assert Retriever(gallery).search(image=picture(1)).standing.is_calibrated
+    assert not Retriever(gallery).search(image=picture(1), among="texts").standing.is_calibrated
     _calibrate(gallery, [-99.0] * 30)  # what is given goes before what the gallery made itself
     assert Retriever(gallery).search(text=WORDS[0]).percentile == 1.0
     with pytest.raises(InputError, match="too few"):

@@ -10,11 +10,13 @@ import pytest
 from evidex.encoders.acquaintance import Acquaintance, words_of
 from evidex.encoders.model import Model
 from evidex.errors import InputError
-from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate, self_calibrate
+from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
+from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
+from evidex.retrieval.untaught import strange_words
 from tests.retrieval.archive import WORDS, arbitrary_gallery, picture, tiny_model
 
 KNOWN = [f"{word} number {n}" for n in range(15) for word in WORDS[:4]]
@@ -40,20 +42,23 @@ def gallery(tmp_path: Path) -> Gallery:
 def test_a_strange_text_is_refused_with_and_without_a_calibration(gallery: Gallery) -> None:
     for _ in range(2):
         strange, plain = Retriever(gallery).search_batch(texts=[STRANGE, KNOWN[0]], top=3)
-        assert (strange.verdict, strange.new_words) == ("abstained", ("giraffe", "playing", "the", "violin"))
+        assert (strange.verdict, strange.standing.reading.new_words) == (
+            "abstained",
+            ("giraffe", "playing", "the", "violin"),
+        )
         assert strange.headline == "The model does not know this"
         assert "was never taught 'giraffe', 'playing', 'the' and more, nor" in strange.explanation
         assert strange.json()["new_words"][0] == "giraffe"
-        assert (strange.percentile, strange.chance, strange.promise) == (None, None, None)
+        assert (strange.percentile, strange.standing.chance, strange.promise) == (None, None, None)
         assert len(strange.hits) == 3
         assert plain.verdict != "abstained"
-        assert plain.new_words == ()
+        assert plain.standing.reading.new_words == ()
         calibrate(gallery, [KnownQuery(text) for text in KNOWN], "text", rng=np.random.default_rng(0))
 
 
 def test_a_text_of_known_words_is_not_strange_however_odd(gallery: Gallery) -> None:
     odd = " ".join(reversed(KNOWN[5].split())) * 3
-    assert Retriever(gallery).search(text=odd).new_words == ()
+    assert Retriever(gallery).search(text=odd).standing.reading.new_words == ()
 
 
 def test_who_never_wants_to_be_refused_is_not_but_gets_no_promise(gallery: Gallery) -> None:
@@ -66,7 +71,7 @@ def test_who_never_wants_to_be_refused_is_not_but_gets_no_promise(gallery: Galle
 
 
 def test_pictures_are_not_judged_by_texts(gallery: Gallery) -> None:
-    assert Retriever(gallery).search(image=picture(0)).new_words == ()
+    assert Retriever(gallery).search(image=picture(0)).standing.reading.new_words == ()
 
 
 def test_a_gallery_whose_captions_are_strange_is_measured_by_common_questions(tmp_path: Path, gallery: Gallery) -> None:
@@ -109,5 +114,5 @@ def test_a_text_is_strange_beyond_nineteen_of_twenty_that_did_not_train(gallery:
     gallery.model.acquaintance = known
     outside = np.array([0.5, 0.92, 0.94, 0.96, 0.97, 2.0])
     vectors = np.outer(outside, np.eye(dim)[-1]).astype(np.float32)
-    found = Retriever(gallery).new_words(["giraffe"] * 6, vectors, "text")
+    found = strange_words(known, ["giraffe"] * 6, vectors, "text")
     assert found == [(), (), (), ("giraffe",), ("giraffe",), ("giraffe",)]

@@ -10,8 +10,9 @@ import pytest
 from evidex.encoders.acquaintance import Acquaintance, words_of
 from evidex.encoders.model import Model
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.refine import NEVER
 from evidex.retrieval.retriever import Retriever
-from evidex.retrieval.untaught import is_faint, meant
+from evidex.retrieval.untaught import Bar, Reading, meant
 from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model
 
 TAUGHT = ["river", "rivers", "airport", "stadium", "harbor", "forest", "mountain", "tanks", "a", "near", "trees"]
@@ -44,15 +45,20 @@ def test_other_words_mean_nothing_else() -> None:
     assert meant(None, ["rivr"]) == ()
 
 
+def _bar(known: Acquaintance | None, *, decides: bool = True) -> Bar:
+    return Bar.of(known, "text", "images", decides=decides, refuses=True)
+
+
 def test_a_match_is_faint_below_three_of_four_right_ones() -> None:
     known = _known(tiny_model(), matches=(0.0, 0.8))
-    assert known.fair_match == pytest.approx(0.2)
-    assert is_faint(known, np.array([0.19, 0.1]))
-    assert not is_faint(known, np.array([0.21, 0.1]))
-    assert is_faint(known, np.array([np.nan]))
-    assert not is_faint(known, np.array([]))
-    assert not is_faint(_known(tiny_model()), np.array([-1.0]))
-    assert not is_faint(None, np.array([-1.0]))
+    bar = _bar(known)
+    assert bar.fair == pytest.approx(0.2)
+    assert bar.is_faint(np.array([0.19, 0.1]))
+    assert not bar.is_faint(np.array([0.21, 0.1]))
+    assert bar.is_faint(np.array([np.nan]))
+    assert not bar.is_faint(np.array([]))
+    for silent in (_bar(_known(tiny_model())), _bar(None), _bar(known, decides=False)):
+        assert not silent.is_faint(np.array([-1.0]))
 
 
 @pytest.fixture
@@ -64,9 +70,9 @@ def gallery(tmp_path: Path) -> Gallery:
 
 def test_a_word_that_is_left_out_is_named_beside_the_answer(gallery: Gallery) -> None:
     plain, odd, slip = Retriever(gallery).search_batch(texts=["a river", "an elephant near a river", "a rivr"])
-    assert (plain.ignored_words, plain.did_you_mean) == ((), ())
+    assert plain.standing.reading == Reading()
     assert odd.verdict == "answered"
-    assert (odd.new_words, odd.ignored_words, odd.did_you_mean) == ((), ("an", "elephant"), ())
+    assert odd.standing.reading == Reading(ignored_words=("an", "elephant"))
     assert odd.explanation.endswith("The model was never taught 'an' and 'elephant'; the hits may leave that out.")
     assert slip.explanation.endswith("never taught 'rivr'; the hits may leave that out. Did you mean 'river'?")
     assert (slip.json()["ignored_words"], slip.json()["did_you_mean"]) == (["rivr"], ["river"])
@@ -75,7 +81,7 @@ def test_a_word_that_is_left_out_is_named_beside_the_answer(gallery: Gallery) ->
 def test_a_question_that_is_read_in_part_says_so(gallery: Gallery) -> None:
     long = "river near trees " * 30
     whole, cut = Retriever(gallery).search_batch(texts=["a river near trees", long])
-    assert (whole.read_in_part, cut.read_in_part) == (False, True)
+    assert (whole.standing.reading.in_part, cut.standing.reading.in_part) == (False, True)
     assert cut.explanation.endswith("the question is longer than what the model takes.")
     alone, longer = (Retriever(gallery).search(text=text).hits for text in (long, f"{long} near a stadium"))
     assert alone == longer
@@ -90,25 +96,25 @@ def test_a_strange_question_is_told_what_it_may_mean(gallery: Gallery) -> None:
         "The model was never taught 'statium', 'montain', 'one' and more, nor anything like this question. "
         "Did you mean 'stadium' and 'mountain'? The hits below"
     )
-    assert answer.ignored_words == ()
+    assert answer.standing.reading.ignored_words == ()
 
 
 def test_a_slip_that_finds_nothing_is_told_what_it_may_mean(gallery: Gallery) -> None:
     gallery.model.acquaintance = _known(gallery.model, matches=(0.99, 1.0))
     answer = Retriever(gallery).search(text="a rivr")
-    assert answer.floor is not None
+    assert answer.standing.floor is not None
     assert answer.explanation.endswith(
         "Did you mean 'river'? The hits below are the nearest things in the archive, not an answer."
     )
 
 
 def test_what_is_left_out_or_faint_is_no_good_match(gallery: Gallery) -> None:
-    from evidex.retrieval.certainty.calibrating import self_calibrate
+    from evidex.retrieval.certainty.self_calibrating import self_calibrate
 
     self_calibrate(gallery, np.random.default_rng(0))
 
     def headlines() -> list[str]:
-        asked = Retriever(gallery, refine_ratio=0.0, abstain_ratio=1e-9).search_batch(texts=["a river", "a rivr"])
+        asked = Retriever(gallery, abstain_ratio=1e-9).search_batch(texts=["a river", "a rivr"], refine=NEVER)
         return [answer.headline for answer in asked]
 
     first, second = headlines()
@@ -119,7 +125,7 @@ def test_what_is_left_out_or_faint_is_no_good_match(gallery: Gallery) -> None:
     rising = np.array([-1.0, -1.0, 0.99, *[1.0] * 8], np.float32)  # nothing is too weak, everything is faint
     gallery.model.acquaintance = Acquaintance(known.words, known.mean, known.directions, known.lengths, rising)
     self_calibrate(gallery, np.random.default_rng(0))
-    answer = Retriever(gallery, refine_ratio=0.0, abstain_ratio=1e-9).search(text="a river")
-    assert (answer.verdict, answer.floor, answer.faint) == ("answered", None, True)
+    answer = Retriever(gallery, abstain_ratio=1e-9).search(text="a river", refine=NEVER)
+    assert (answer.verdict, answer.standing.floor, answer.json()["faint"]) == ("answered", None, True)
     assert answer.headline == "Perhaps: look twice"
     assert answer.explanation.endswith("less like the question than three of four right answers are.")

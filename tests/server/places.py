@@ -13,10 +13,11 @@ import httpx
 import numpy as np
 from fastapi import FastAPI
 
+from evidex.retrieval.certainty.calibration import Calibration
 from evidex.retrieval.certainty.calibration_store import store_calibration
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.gate import Calibration, Direction
 from evidex.retrieval.indexing import IndexOptions
+from evidex.retrieval.queries import Direction
 from evidex.retrieval.retriever import Retriever
 from evidex.scenes.archive import render_archive
 from evidex.server.app import create_app

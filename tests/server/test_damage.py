@@ -16,8 +16,9 @@ import pytest
 
 from evidex.errors import DamagedError
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.retriever import Search
 from evidex.retrieval.soundness import checks
-from evidex.server.engine import Engine, Search
+from evidex.server.engine import Engine
 from evidex.server.metrics import Metrics
 from evidex.server.settings import Settings
 from tests.retrieval.archive import arbitrary_gallery, tiny_model

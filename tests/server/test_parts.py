@@ -19,15 +19,19 @@ import pytest
 import uvicorn
 
 from evidex.errors import InputError, PartError
+from evidex.retrieval.certainty.calibration import Calibration
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
+from evidex.retrieval.certainty.scores import certainty_lost
+from evidex.retrieval.encoding import encode
 from evidex.retrieval.filters import NO_FILTERS
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.gate import Calibration, certainty_lost
 from evidex.retrieval.indexing import IndexOptions
-from evidex.retrieval.parts.joined import JoinedRetriever, Parts
+from evidex.retrieval.parts.joined import JoinedRows, Parts
 from evidex.retrieval.parts.part import Part
 from evidex.retrieval.parts.wire import PartFound
+from evidex.retrieval.refine import ALWAYS, NEVER
 from evidex.retrieval.retriever import Retriever
+from evidex.retrieval.searchable import OwnRows
 from evidex.scenes.archive import render_archive
 from evidex.server.app import create_app
 from evidex.server.engine import Engine, PartScan
@@ -83,7 +87,7 @@ def bare(row_id: str) -> str:
 @pytest.mark.parametrize("top", [1, 7, 126])
 def test_the_answer_is_that_of_the_whole(cluster: Cluster, text: str, top: int) -> None:
     got = asked(cluster, text=text, top=top, mode="plain")
-    expected = Retriever(cluster.whole, refine_ratio=0.0).search(text=text, top=top)
+    expected = Retriever(cluster.whole).search(text=text, top=top, refine=NEVER)
     assert [bare(hit["id"]) for hit in got["hits"]] == [hit.id for hit in expected.hits]
     assert [hit["score"] for hit in got["hits"]] == pytest.approx([hit.score for hit in expected.hits], abs=1e-6)
     assert got["uncertainty"] == pytest.approx(expected.uncertainty, rel=1e-6)
@@ -97,7 +101,7 @@ def test_filters_hold_everywhere(cluster: Cluster) -> None:
     everything = asked(cluster, text=QUERIES[0], top=126)["hits"]
     west, south, *_ = everything[0]["corners"][3]
     box = [west - 0.05, south - 0.05, west + 0.05, south + 0.05]
-    expected = Retriever(cluster.whole, refine_ratio=0.0).search(text=QUERIES[0], top=126)
+    expected = Retriever(cluster.whole).search(text=QUERIES[0], top=126, refine=NEVER)
     inside = asked(cluster, text=QUERIES[0], top=126, bbox=box)
     assert 0 < inside["searched"] < 126
     assert inside["searched"] == len(inside["hits"])
@@ -108,9 +112,9 @@ def test_filters_hold_everywhere(cluster: Cluster) -> None:
 
 
 def test_queries_are_judged_by_what_usual_ones_find_in_the_whole(cluster: Cluster) -> None:
-    whole = Retriever(cluster.whole)
-    texts = [*COMMON_QUESTIONS, QUERIES[0]]
-    *usual, own = certainty_lost(whole.scan(whole.encode(texts, "text"), None, 1)).tolist()
+    whole = OwnRows(cluster.whole)
+    vectors = encode(cluster.whole.model, [*COMMON_QUESTIONS, QUERIES[0]], "text")
+    *usual, own = certainty_lost(whole.scan(vectors, whole.select(NO_FILTERS, "images"), 1)).tolist()
     got = asked(cluster, text=QUERIES[0], mode="plain")["percentile"]
     assert got == pytest.approx(np.mean(np.array(usual) < own), abs=1e-9)
     about = httpx.get(f"{cluster.front}/gallery").json()
@@ -262,10 +266,11 @@ def test_rows_that_move_between_two_scans_of_a_query_are_not_mixed_up(cluster: C
             found: PartFound = asked_of[-1].run(PartScan(top, filters, target), [vectors])[0]
             return found
 
-    retriever = JoinedRetriever(Gallery.open(cluster.folders[0]), Parts([Moving("http://west")]), refine_ratio=1.0)
-    calibration = Calibration(retriever.gallery.info.model_fingerprint, "text", 84, "vacuity", np.linspace(-20, 20, 50))
-    retriever._parts.calibrations["text", "images"] = calibration
-    answer = retriever.search(text=QUERIES[0], top=60)
+    gallery, parts = Gallery.open(cluster.folders[0]), Parts([Moving("http://west")])
+    calibration = Calibration(gallery.info.model_fingerprint, "text", 84, "vacuity", np.linspace(-20, 20, 50))
+    parts.calibrations["text", "images"] = calibration
+    retriever = Retriever(gallery, rows=JoinedRows(OwnRows(gallery), parts))
+    answer = retriever.search(text=QUERIES[0], top=60, refine=ALWAYS)
     assert answer.verdict == "refined"
     assert len(asked_of) == 4, "two scans, and both again"
     there = {f"1.{row.id}" for row in second.gallery.rows(range(len(second.gallery)))}

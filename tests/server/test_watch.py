@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from evidex.errors import GalleryError
+from evidex.retrieval.certainty.calibration import Calibration
 from evidex.retrieval.certainty.calibration_store import store_calibration
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.gate import Calibration
+from evidex.retrieval.retriever import Search
 from evidex.retrieval.rows import Row, item_id
-from evidex.server.engine import Engine, Neighbours, Search
+from evidex.server.engine import Engine, Neighbours
 from evidex.server.metrics import Metrics
 from evidex.server.settings import Settings
 from evidex.server.watch import state_of

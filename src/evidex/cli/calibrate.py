@@ -39,13 +39,16 @@ def command(
     Where the right answers are known and in the gallery, the chance of a right answer is learnt from one half of them,
     and from the other a threshold is sought that keeps the promise of --alpha and --delta; it is said if there is none.
     """
+    from dataclasses import replace
+
     import numpy as np
 
     from evidex.cli.console import print_json
     from evidex.errors import InputError
-    from evidex.retrieval.certainty.calibrating import Promise, calibrate, self_calibrate
+    from evidex.retrieval.certainty.calibrating import Promise, calibrate
     from evidex.retrieval.certainty.calibration_store import forget
     from evidex.retrieval.certainty.known_queries import dataset_queries, read_queries
+    from evidex.retrieval.certainty.self_calibrating import self_calibrate
     from evidex.retrieval.gallery import Gallery
 
     if queries is not None and dataset is not None:
@@ -66,13 +69,8 @@ def command(
         if not any(known.values()):
             raise InputError(f"'{queries or dataset}' holds no query; give at least twenty")
         outcomes = [
-            calibrate(
-                opened,
-                part,
-                direction,
-                promise=Promise(alpha, delta, top),
-                score=score,
-                rng=rng,
+            replace(
+                calibrate(opened, part, direction, promise=Promise(alpha, delta, top), score=score, rng=rng),
                 source=str(queries or dataset),
             )
             for direction, part in known.items()

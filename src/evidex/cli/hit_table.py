@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from evidex.retrieval.answers import Answer, Hit
+    from evidex.retrieval.answers import Answer
+    from evidex.retrieval.hits import Hit
 
 _GAP = 2
 _PLACE = "place (lat, lon)"

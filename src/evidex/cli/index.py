@@ -157,8 +157,8 @@ def _complaint(paths: list[str], outcome: IndexReport) -> str:
 def _calibrated(gallery: Gallery) -> list[str]:
     import numpy as np
 
-    from evidex.retrieval.certainty.calibrating import self_calibrate
     from evidex.retrieval.certainty.calibration_store import calibration_path
+    from evidex.retrieval.certainty.self_calibrating import self_calibrate
 
     sources = []
     for outcome in self_calibrate(gallery, np.random.default_rng(0)):

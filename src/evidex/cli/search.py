@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from evidex.data.footprints import Bounds
-    from evidex.retrieval.answers import Answer, Hit
+    from evidex.retrieval.answers import Answer
     from evidex.retrieval.gallery import Gallery
+    from evidex.retrieval.hits import Hit
 
-_STYLES = {"answered": "bold green", "refined": "bold yellow", "abstained": "bold red"}
+_STYLES = {"answered": "bold green", "refined": "bold yellow", "abstained": "bold red", "unknown": "bold"}
 _PICTURE_COLUMNS = 18
 
 
@@ -119,7 +120,7 @@ def _show(gallery: Gallery, answer: Answer, pictures: bool, preparing: float) ->
     from evidex.cli.pictures import can_show
 
     console = output_console()
-    console.print(Text(answer.headline, style=_STYLES[answer.verdict]))
+    console.print(Text(answer.headline, style=_STYLES[answer.standing.level.tone]))
     console.print(Text(answer.explanation))
     if answer.promise:
         console.print(Text(f"Promise: {answer.promise}.", style="dim"))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from evidex.errors import EvidexError, InputError
 from evidex.files import check_target, write_atomic
-from evidex.retrieval.answers import Answer, Hit
+from evidex.retrieval.answers import Answer
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.hits import Hit
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -23,7 +24,7 @@ _GAP = 12
 _LINES = 44
 _HEAD = 76
 _COLUMNS = 5
-_COLOURS = {"answered": "#1b7f4b", "refined": "#9a6700", "abstained": "#b3261e"}
+_COLOURS = {"answered": "#1b7f4b", "refined": "#9a6700", "abstained": "#b3261e", "unknown": "#565b5f"}
 
 
 def check_sheet(path: Path) -> None:
@@ -64,7 +65,7 @@ def _drawn(gallery: Gallery, answer: Answer) -> Image:
     sheet = PillowImage.new("RGB", (width, _HEAD + rows * (_SIDE + _LINES + _GAP) + _GAP), "white")
     draw = ImageDraw.Draw(sheet)
     _write(draw, (_GAP, 10), f"{answer.query}", "black", width - 2 * _GAP)
-    _write(draw, (_GAP, 30), answer.headline, _COLOURS[answer.verdict], width)
+    _write(draw, (_GAP, 30), answer.headline, _COLOURS[answer.standing.level.tone], width)
     _write(draw, (_GAP, 50), answer.explanation, "#444444", width - 2 * _GAP)
     for number, hit in enumerate(answer.hits):
         x = _GAP + number % columns * (_SIDE + _GAP)
@@ -104,7 +105,7 @@ def _page(gallery: Gallery, answer: Answer) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
 body {{ font: 15px/1.4 system-ui, sans-serif; margin: 2rem; color: #222; }}
-.verdict {{ color: {_COLOURS[answer.verdict]}; font-weight: 600; }}
+.verdict {{ color: {_COLOURS[answer.standing.level.tone]}; font-weight: 600; }}
 main {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(220px, 1fr)); gap: 1rem; }}
 figure {{ margin: 0; }} img {{ width: 100%; background: #eee; }}
 figcaption {{ font-size: 13px; overflow-wrap: anywhere; color: #444; }}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from evidex.data.discover import printable
 from evidex.errors import InputError
-from evidex.retrieval.gate import Direction
 
 Query = Any
+Direction = Literal["text", "image"]
+"""What the queries are."""
+DIRECTIONS: tuple[Direction, ...] = ("text", "image")
 LONGEST_TEXT = 2_000
 """Characters: several times what a model reads of a text."""
 

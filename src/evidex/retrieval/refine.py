@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 Features = NDArray[np.float32]
 Kind = Literal["text", "image"]
 COPIES = 4
+REFINE_RATIO = 0.1
+"""The paper's deferral ratio."""
 _QUERIES_AT_ONCE = {"text": 256, "image": 32}
 
 
@@ -73,6 +76,33 @@ class GenericRefiner:
     def images(self, image: Image, rng: np.random.Generator) -> list[Image]:
         pixels = to_floats(image)
         return [to_picture(augment_image_generic(pixels, rng)) for _ in range(self.copies)]
+
+
+@dataclass(frozen=True)
+class Refining:
+    """Which queries of a search are asked again, and in which forms."""
+
+    ratio: float = REFINE_RATIO
+    """The share of usual queries that would be, the least certain ones."""
+    refiner: Refiner | None = None
+    """None: the one that calibrations are tested with."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.ratio <= 1.0:
+            raise InputError(f"refine ratio {self.ratio:g} is not between 0 and 1")
+
+    @property
+    def forms(self) -> Refiner:
+        return _usual_refiner() if self.refiner is None else self.refiner
+
+
+AS_CALIBRATED, NEVER, ALWAYS = Refining(), Refining(0.0), Refining(1.0)
+
+
+@cache
+def _usual_refiner() -> Refiner:
+    return RsRefiner()
 
 
 def refine_features(original: Features, copies: Features) -> Features:

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.gate import Direction
+from evidex.retrieval.queries import Direction
 from evidex.retrieval.scan.scan import scan
 
 

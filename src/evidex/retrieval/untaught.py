@@ -3,21 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evidex.encoders.acquaintance import STRANGE, Acquaintance
 from evidex.retrieval.filters import Target
-from evidex.retrieval.gate import Direction
 from evidex.retrieval.phrasing import asked_for
-from evidex.retrieval.queries import Query
+from evidex.retrieval.queries import Direction, Query
+
+if TYPE_CHECKING:
+    from evidex.encoders.model import Model
 
 Words = tuple[str, ...]
 _MOST_WORDS = 3  # looked up for a question
 _LEAST_LETTERS = 4  # shorter words are close to many
 _CLOSE = 0.8  # of difflib's ratio: "rivr" and "river" have .89
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the model makes of a question."""
+
+    new_words: Words = ()
+    """Words that make the question strange: the model was never taught them, nor anything like the question."""
+    ignored_words: Words = ()
+    """Words that the model was never taught, in a question that is like what it knows all the same."""
+    did_you_mean: Words = ()
+    """Words it was taught that are spelt nearly like these or those."""
+    in_part: bool = False
+    """Whether the question is longer than what the model reads."""
+
+
+READ_WHOLE = Reading()
+
+
+@dataclass(frozen=True)
+class Bar:
+    """How similar a match has to be, as far as the model knows of right answers; None where it does not."""
+
+    least: float | None = None
+    """What all but the share `acquaintance.WEAK` of right answers reach."""
+    floor: float | None = None
+    """The same where it decides: a query whose best match does not reach it is refused."""
+    fair: float | None = None
+    """What all but the share `acquaintance.FAINT` of right answers reach, where the floor decides."""
+    refuses: bool = True
+    """Whether a question is refused at all for being strange."""
+
+    @classmethod
+    def of(
+        cls, known: Acquaintance | None, direction: Direction, target: Target, *, decides: bool, refuses: bool
+    ) -> Bar:
+        """``decides``: whether no known answers say more than the model does."""
+        if known is None or (direction, target) != ("text", "images"):
+            return cls(refuses=refuses)
+        least = known.least_match
+        if not (decides and refuses):
+            return cls(least, refuses=refuses)
+        return cls(least, least, None if least is None else known.fair_match, refuses)
+
+    def excludes(self, scores: NDArray[np.floating]) -> bool:
+        """Whether the best of ``scores``, if there is any, is no match."""
+        return self.floor is not None and len(scores) > 0 and not scores[0] >= self.floor
+
+    def is_faint(self, scores: NDArray[np.floating]) -> bool:
+        """Whether the best of ``scores``, if there is any, is less than most right answers have."""
+        return self.fair is not None and len(scores) > 0 and not scores[0] >= self.fair
+
+
+NO_BAR = Bar()
+
+
+def readings(
+    model: Model, queries: Sequence[Query], vectors: NDArray[np.float32], direction: Direction
+) -> list[Reading]:
+    """How each of ``queries``, encoded as ``vectors``, reads to the model; there is nothing to say of pictures."""
+    if direction == "image":
+        return [READ_WHOLE] * len(queries)
+    known = model.acquaintance
+    strange = strange_words(known, queries, vectors, direction)
+    ignored = ignored_words(known, queries, strange, direction)
+    return [
+        Reading(new, left_out, meant(known, new or left_out), not model.reads_all(asked_for(query)))
+        for query, new, left_out in zip(queries, strange, ignored, strict=True)
+    ]
 
 
 def strange_words(
@@ -49,14 +122,3 @@ def meant(known: Acquaintance | None, words: Iterable[str]) -> Words:
         near = sorted(taught for taught in known.words if taught[0] == word[0] and abs(len(taught) - len(word)) <= 2)
         close += get_close_matches(word, near, n=1, cutoff=_CLOSE)
     return tuple(dict.fromkeys(close))
-
-
-def least_match(known: Acquaintance | None, direction: Direction, target: Target) -> float | None:
-    """The similarity that nearly all right answers have at least; None where the model does not know."""
-    return None if known is None or (direction, target) != ("text", "images") else known.least_match
-
-
-def is_faint(known: Acquaintance | None, scores: NDArray[np.floating]) -> bool:
-    """Whether the best of ``scores``, if there is any, is less than most right answers have."""
-    fair = None if known is None else known.fair_match
-    return fair is not None and len(scores) > 0 and not scores[0] >= fair

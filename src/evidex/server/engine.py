@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,31 +13,18 @@ from numpy.typing import NDArray
 from evidex.errors import PartError
 from evidex.retrieval.answers import Answer
 from evidex.retrieval.emptiness import with_reasons
-from evidex.retrieval.filters import NO_FILTERS, Filters, Target
+from evidex.retrieval.filters import Filters, Target
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.gate import Direction
-from evidex.retrieval.parts.joined import JoinedRetriever, Parts
+from evidex.retrieval.parts.joined import JoinedRows, Parts
 from evidex.retrieval.parts.wire import PartFound
-from evidex.retrieval.retriever import REFINE_RATIO, Retriever
+from evidex.retrieval.retriever import Retriever, Search
 from evidex.retrieval.scan.precision import Precision
+from evidex.retrieval.searchable import OwnRows
 from evidex.retrieval.soundness.steady import steadily
 from evidex.server.metrics import Metrics
 
-Mode = Literal["auto", "plain", "careful"]
 _NOWHERE = "no row passes, neither here nor on the other servers; loosen a filter"
 _PATROL_SECONDS = 0.01
-_REFINE: dict[Mode, float] = {"auto": REFINE_RATIO, "plain": 0.0, "careful": 1.0}
-
-
-@dataclass(frozen=True)
-class Search:
-    """What queries must have in common to be answered in one scan."""
-
-    direction: Direction
-    top: int
-    filters: Filters = NO_FILTERS
-    among: Target | None = None
-    mode: Mode = "auto"
 
 
 @dataclass(frozen=True)
@@ -65,20 +52,20 @@ class Engine:
         self.gallery = gallery
         self.parts = parts
         self._parts_state: list[tuple[int, int]] = []
-        self._precision: Precision = precision
         self._metrics = metrics
-        self._retrievers: dict[Mode, Retriever] = {}
-        self._own = Retriever(gallery, precision=precision)
+        own = OwnRows(gallery, precision=precision)
+        self._joined = None if parts is None else JoinedRows(own, parts)
+        self._own = Retriever(gallery, rows=own)
+        self._whole = self._own if self._joined is None else Retriever(gallery, rows=self._joined)
         self._round: tuple[int, Iterator[None]] | None = None
         self.is_warm = False
 
     def warm_up(self) -> None:
         """Load the model and compile the scan before the first query comes."""
-        retriever = self._retriever("auto")
         self.take_up(self.ask_parts())
         if len(self.gallery):
             for count in (1, 2):
-                retriever.search_batch(texts=["a first look"] * count, top=1)
+                self._whole.search_batch(texts=["a first look"] * count, top=1)
         else:
             self.gallery.model  # noqa: B018 (loading it is the point)
         self._count_rows()
@@ -87,8 +74,7 @@ class Engine:
     def refresh(self) -> bool:
         """Take up new rows and calibrations; whether there are new rows."""
         changed = self.gallery.refresh()
-        for retriever in (self._own, *self._retrievers.values()):
-            retriever.refresh()
+        self._whole.refresh()
         if changed:
             self._parts_state = []
             self.take_up(self.ask_parts())
@@ -130,9 +116,8 @@ class Engine:
         """Measure usual queries anew if what `ask_parts` said has changed; whether it has."""
         if state == self._parts_state:
             return False
-        retriever = self._retriever("auto")
-        if isinstance(retriever, JoinedRetriever):
-            retriever.calibrate_together(np.random.default_rng(0))
+        if self._joined is not None:
+            self._joined.calibrate_together(np.random.default_rng(0))
         self._parts_state = state
         self._count_rows()
         return True
@@ -144,7 +129,7 @@ class Engine:
         """Answer a batch in one scan."""
         if isinstance(key, Neighbours):
             self._metrics.batch_size.labels("neighbours").observe(len(payloads))
-            return self._retriever("auto").neighbours(payloads, key.top)
+            return self._whole.neighbours(payloads, key.top)
         if isinstance(key, PartScan):
             self._metrics.batch_size.labels("part").observe(sum(map(len, payloads)))
             return self._part(key, payloads)
@@ -155,22 +140,10 @@ class Engine:
         return answers
 
     def _search(self, key: Search, payloads: list[Any]) -> list[Answer]:
-        search: Callable[..., list[Answer]] = self._retriever(key.mode).search_batch
-        queries = {"texts" if key.direction == "text" else "images": payloads}
-        answers = search(**queries, top=key.top, filters=key.filters, among=key.among)
+        answers = self._whole.answer(payloads, key)
         if self.parts is not None:
             return [answer if answer.searched else replace(answer, emptiness=_NOWHERE) for answer in answers]
         return with_reasons(answers, self.gallery, key.filters, key.among)
-
-    def _retriever(self, mode: Mode) -> Retriever:
-        if mode not in self._retrievers:
-            options: dict[str, Any] = {"refine_ratio": _REFINE[mode], "precision": self._precision}
-            self._retrievers[mode] = (
-                Retriever(self.gallery, **options)
-                if self.parts is None
-                else JoinedRetriever(self.gallery, self.parts, **options)
-            )
-        return self._retrievers[mode]
 
     def vector(self, row_id: str) -> NDArray[np.float32]:
         """Of one of this machine's own rows."""

@@ -9,13 +9,13 @@ from typing import get_args
 import numpy as np
 
 from evidex.errors import PartError
-from evidex.retrieval.certainty.calibration_store import Policy, load_policy
+from evidex.retrieval.certainty.calibration_store import load_policy
+from evidex.retrieval.certainty.policy import ABSTAIN_RATIO, Policy
 from evidex.retrieval.filters import Target
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.gate import Direction
 from evidex.retrieval.parts.joined import Parts
-from evidex.retrieval.queries import LONGEST_TEXT
-from evidex.retrieval.retriever import ABSTAIN_RATIO, REFINE_RATIO
+from evidex.retrieval.queries import LONGEST_TEXT, Direction
+from evidex.retrieval.refine import REFINE_RATIO
 from evidex.server.schemas import CalibrationOut, GalleryOut, LimitsOut
 from evidex.server.settings import Settings
 
@@ -46,7 +46,7 @@ def _together(parts: Sequence[GalleryOut]) -> GalleryOut:
             "kinds": dict(kinds),
             "georeferenced": sum(part.georeferenced for part in parts),
             "dated": sum(part.dated for part in parts),
-            "bounds": [*boxes[:, :2].min(axis=0).tolist(), *boxes[:, 2:].max(axis=0).tolist()] if len(boxes) else None,
+            "bounds": (*boxes[:, :2].min(axis=0).tolist(), *boxes[:, 2:].max(axis=0).tolist()) if len(boxes) else None,
             "first": min((part.first for part in parts if part.first is not None), default=None),
             "last": max((part.last for part in parts if part.last is not None), default=None),
         }
@@ -83,11 +83,11 @@ def _overview(gallery: Gallery, settings: Settings) -> GalleryOut:
     )
 
 
-def _bounds(values: np.ndarray) -> list[float] | None:
+def _bounds(values: np.ndarray) -> tuple[float, float, float, float] | None:
     if not len(values):
         return None
     longitudes, latitudes = values[::2], values[1::2]
-    return [float(longitudes.min()), float(latitudes.min()), float(longitudes.max()), float(latitudes.max())]
+    return float(longitudes.min()), float(latitudes.min()), float(longitudes.max()), float(latitudes.max())
 
 
 def _calibrations(gallery: Gallery, texts: int, max_top: int) -> list[CalibrationOut]:

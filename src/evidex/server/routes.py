@@ -9,8 +9,10 @@ from starlette.responses import JSONResponse, Response
 
 from evidex.errors import InputError
 from evidex.retrieval.parts.wire import MEDIA_TYPE, MOST_QUERIES, pack, vectors_from_text, vectors_text
+from evidex.retrieval.queries import Direction
+from evidex.retrieval.retriever import Search
 from evidex.server.elsewhere import fetch_like, forward_item, forward_picture
-from evidex.server.engine import PartScan, Search
+from evidex.server.engine import PartScan
 from evidex.server.failures import problem
 from evidex.server.limits import within
 from evidex.server.metrics import CONTENT_TYPE
@@ -75,8 +77,8 @@ def search_router(service: Service) -> APIRouter:
             asked = question
         top, filters = check_top(asked.top, settings), asked.filters()
         query, shown = await _query(question)
-        direction = "text" if isinstance(query, str) else "image"
-        key = Search(direction, top, filters, asked.among, asked.mode)  # type: ignore[arg-type]
+        direction: Direction = "text" if isinstance(query, str) else "image"
+        key = Search(direction, top, filters, asked.among, asked.refine)
         (answer,) = await service.search(key, [query])
         return _json(answer_out(answer, shown))
 
@@ -111,7 +113,7 @@ def search_router(service: Service) -> APIRouter:
             raise InputError(f"{len(request.texts)} texts are too many; send at most {settings.largest_batch}")
         texts = [check_text(text) for text in request.texts]
         top = check_top(request.top, settings)
-        key = Search("text", top, request.filters(), request.among, request.mode)
+        key = Search("text", top, request.filters(), request.among, request.refine)
         answers = await service.search(key, texts)
         return _json(BatchOut(answers=[answer_out(answer) for answer in answers]))
 

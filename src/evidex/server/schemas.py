@@ -10,10 +10,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from evidex.data.acquired import parse_time
 from evidex.data.footprints import Bounds
 from evidex.errors import InputError
-from evidex.retrieval.answers import Answer, Hit
+from evidex.retrieval.answers import Answer
 from evidex.retrieval.filters import Filters, Target
+from evidex.retrieval.hits import Hit
+from evidex.retrieval.refine import ALWAYS, AS_CALIBRATED, NEVER, Refining
 from evidex.retrieval.rows import Row
-from evidex.server.engine import Mode
+from evidex.retrieval.standing import Level, Reason, Tone, Verdict
+from evidex.retrieval.wording import MOST
+
+Mode = Literal["auto", "plain", "careful"]
+_REFINE: dict[Mode, Refining] = {"auto": AS_CALIBRATED, "plain": NEVER, "careful": ALWAYS}
 
 _HIT: dict[str, Any] = {
     "rank": 1,
@@ -33,6 +39,9 @@ _HIT: dict[str, Any] = {
 _ANSWER: dict[str, Any] = {
     "query": "planes beside a terminal",
     "verdict": "answered",
+    "standing": "good",
+    "tone": "answered",
+    "reasons": [],
     "headline": "Good matches",
     "explanation": "Answered: the archive supports this well enough.",
     "uncertainty": 0.031,
@@ -78,6 +87,10 @@ class _Question(BaseModel):
     after: Annotated[str | None, Field(max_length=40, description="Taken at this time or later.")] = None
     before: Annotated[str | None, Field(max_length=40, description="Taken earlier than this.")] = None
     glob: Annotated[str | None, Field(max_length=300, description="Matches the path, or its end.")] = None
+
+    @property
+    def refine(self) -> Refining:
+        return _REFINE[self.mode]
 
     def filters(self) -> Filters:
         box = None if self.bbox is None else Bounds(*self.bbox)
@@ -152,7 +165,7 @@ class ItemOut(BaseModel):
     height: int | None
     window: WindowOut | None
     footprint: dict[str, Any] | None = Field(description="GeoJSON geometry in WGS84.")
-    corners: list[list[float]] | None = Field(description="Upper left, upper right, lower right, lower left.")
+    corners: list[tuple[float, float]] | None = Field(description="Upper left, upper right, lower right, lower left.")
     crs: str | None
     acquired: datetime | None
     size: int = Field(description="Bytes of the file.")
@@ -174,7 +187,7 @@ class HitOut(BaseModel):
     height: int | None
     window: WindowOut | None
     footprint: dict[str, Any] | None = Field(description="GeoJSON geometry in WGS84.")
-    corners: list[list[float]] | None = Field(description="Upper left, upper right, lower right, lower left.")
+    corners: list[tuple[float, float]] | None = Field(description="Upper left, upper right, lower right, lower left.")
     crs: str | None
     acquired: datetime | None
 
@@ -195,8 +208,11 @@ class AnswerOut(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [_ANSWER]})
 
     query: str
-    verdict: Literal["answered", "refined", "abstained"]
-    headline: str = Field(description="The verdict for people, in a few words.")
+    verdict: Verdict
+    standing: Level = Field(description="What the answer is worth; the weightiest reason decides.")
+    tone: Tone = Field(description="The colour to show it in: that of an answer, a doubtful one, a refusal, or none.")
+    reasons: list[Reason] = Field(description="What speaks against relying on it, the weightiest first.")
+    headline: str = Field(description="The standing for people, in a few words.")
     explanation: str
     uncertainty: float = Field(description="u = K/S: the share of belief that no evidence supports.")
     percentile: float | None = Field(description="Share of the calibration's queries that were more certain.")
@@ -207,7 +223,7 @@ class AnswerOut(BaseModel):
     did_you_mean: list[str] = Field(description="Words it was taught that are spelt nearly like these or those.")
     read_in_part: bool = Field(description="Whether the question is longer than what the model reads.")
     floor: float | None = Field(description="Where even the best hit is no match: the least score that one has.")
-    faint: bool = Field(description="Whether the best hit scores less than three of four right answers do.")
+    faint: bool = Field(description=f"Whether the best hit scores less than {MOST} right answers do.")
     apart: int = Field(description="How many of the hits, the last ones, the answer does not stand on.")
     apart_line: str | None = Field(description="Why these are set apart, in a sentence.")
     calibrated: bool
@@ -255,7 +271,9 @@ class GalleryOut(BaseModel):
     kinds: dict[str, int]
     georeferenced: int
     dated: int
-    bounds: list[float] | None = Field(description="west, south, east, north; east may run past 180.")
+    bounds: tuple[float, float, float, float] | None = Field(
+        description="west, south, east, north; east may run past 180."
+    )
     first: datetime | None
     last: datetime | None
     model: str

@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import BusyError, EvidexError, PartError
-from evidex.retrieval.answers import Answer, Hit
+from evidex.retrieval.answers import Answer
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.hits import Hit
 from evidex.retrieval.parts.joined import Parts
 from evidex.retrieval.parts.part import Part
 from evidex.retrieval.parts.wire import PartFound
+from evidex.retrieval.retriever import Search
 from evidex.server.batching import Batcher
-from evidex.server.engine import Engine, Neighbours, PartScan, Search
+from evidex.server.engine import Engine, Neighbours, PartScan
 from evidex.server.items import Items
 from evidex.server.limits import BoundedPool, within
 from evidex.server.metrics import Metrics

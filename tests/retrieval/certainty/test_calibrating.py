@@ -9,13 +9,18 @@ import numpy as np
 import pytest
 
 from evidex.errors import DataError, InputError
-from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate, self_calibrate
-from evidex.retrieval.certainty.calibration_store import calibration_path, forget, load_policy
+from evidex.retrieval.certainty import calibrating
+from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate
+from evidex.retrieval.certainty.calibration_store import calibration_path, forget, load_policy, read_calibration
 from evidex.retrieval.certainty.guarantee import find_threshold
+from evidex.retrieval.certainty.self_calibrating import self_calibrate
+from evidex.retrieval.encoding import encode
+from evidex.retrieval.filters import NO_FILTERS, Filters
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.gate import Calibration
+from evidex.retrieval.refine import NEVER
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
+from evidex.retrieval.searchable import OwnRows
 from tests.retrieval.archive import WORDS, tiny_model
 from tests.retrieval.certainty.world import unit
 
@@ -61,23 +66,24 @@ def test_labelled_queries_teach_and_searches_are_judged_by_it(gallery: Gallery, 
 
     policy = load_policy(gallery, "text", "images", 0.1, 0.02)
     assert policy is not None
-    retriever = Retriever(gallery, refine_ratio=0.0)
+    retriever, rows = Retriever(gallery), OwnRows(gallery)
     for top in (1, 3, 10, 40):
-        answers = retriever.search_batch(texts=TEXTS[:9], top=top)
+        answers = retriever.search_batch(texts=TEXTS[:9], top=top, refine=NEVER)
         assert {len(answer.hits) for answer in answers} == {top}
-        vectors = retriever.encode(TEXTS[:9], "text")
-        doubt = policy.score(retriever.scan(vectors, None, 10), vectors, gallery.vectors)
+        vectors = encode(gallery.model, TEXTS[:9], "text")
+        doubt = policy.score(rows.scan(vectors, rows.select(NO_FILTERS, "images"), 10), vectors, gallery.vectors)
         expected = policy.calibration.percentile(doubt)
         assert [answer.percentile for answer in answers] == pytest.approx(expected.tolist(), abs=0.02)
         chances = policy.chances(doubt, searched=120)
         assert chances is not None
-        assert [answer.chance for answer in answers] == pytest.approx(chances.tolist(), abs=1e-4)
+        assert [answer.standing.chance for answer in answers] == pytest.approx(chances.tolist(), abs=1e-4)
         for answer in answers:
-            said = f"about {answer.chance:.0%} had the very one asked for among the first 10"
+            said = f"about {answer.standing.chance:.0%} had the very one asked for among the first 10"
             assert (said in answer.explanation) == (answer.verdict != "abstained")
-            assert (answer.json()["chance"], answer.json()["chance_top"]) == (answer.chance, 10)
-    few = np.arange(120) < 60  # among so many fewer rows more answers are right than was learnt
-    assert retriever._find(TEXTS[:9], "text", few, policy, None, 5).chances is None
+            assert (answer.json()["chance"], answer.json()["chance_top"]) == (answer.standing.chance, 10)
+    # Among so many fewer rows more answers are right than was learnt.
+    few = retriever.search_batch(texts=TEXTS[:9], filters=Filters(glob="?"), refine=NEVER)
+    assert {(answer.standing.chance, answer.standing.chance_top) for answer in few} == {(None, None)}
     assert policy.chances(doubt, searched=110) is not None
 
 
@@ -201,10 +207,10 @@ def test_a_stored_reckoning_is_read_whole_or_refused(gallery: Gallery, known: li
     for change in changes:
         path.write_text(json.dumps(stored | change))
         with pytest.raises(DataError, match="is no calibration"):
-            Calibration.load(path)
+            read_calibration(path)
     older = {key: value for key, value in stored.items() if key != "reckoning"}
     path.write_text(json.dumps(older | {"format": 2, "score": "vacuity"}))
-    assert Calibration.load(path).reckoning is None
+    assert read_calibration(path).reckoning is None
 
 
 @pytest.mark.parametrize("helpful", [False, True])
@@ -214,8 +220,9 @@ def test_a_promise_is_about_answers_as_they_are_after_refinement(
     """Queries that are refined turn wrong, or right, all at once; the others are right before and after."""
     blur = 0.05 * np.random.default_rng(1).standard_normal((120, 32))
     pictures = unit(gallery.vectors + blur)
-    monkeypatch.setattr(Retriever, "encode", lambda _self, queries, _direction: pictures[queries])
-    first = Retriever(gallery).scan(pictures, None, 10)
+    monkeypatch.setattr(calibrating, "encode", lambda _model, queries, _direction: pictures[queries])
+    rows = OwnRows(gallery)
+    first = rows.scan(pictures, rows.select(NO_FILTERS, "images"), 10)
     doubt = -np.asarray(first.log_mean_evidence)
     refined = doubt > np.sort(doubt)[-13]  # a tenth
     wanted = np.arange(120)  # each a row of its own
@@ -223,7 +230,7 @@ def test_a_promise_is_about_answers_as_they_are_after_refinement(
         wanted[refined] = np.roll(wanted[refined], 1)
     assert np.array_equal(first.ids[:, 0] == wanted, ~(refined & helpful))
     again = gallery.vectors[wanted] * np.float32(1 if helpful else -1)
-    monkeypatch.setattr(Retriever, "refine", lambda _self, queries, _direction: again[queries])
+    monkeypatch.setattr(calibrating, "encode_again", lambda _model, queries, *_: again[queries])
 
     known = [KnownQuery(n, frozenset([item_id(str(row))])) for n, row in enumerate(wanted.tolist())]
     outcome = calibrate(

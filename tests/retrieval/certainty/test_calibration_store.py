@@ -10,9 +10,18 @@ import pytest
 
 from evidex.encoders.acquaintance import Acquaintance, words_of
 from evidex.encoders.model import Model
-from evidex.errors import ModelError
-from evidex.retrieval.certainty.calibrating import KnownQuery, calibrate, self_calibrate
-from evidex.retrieval.certainty.calibration_store import Policy, calibration_path, load_policy
+from evidex.errors import DataError, ModelError
+from evidex.retrieval.certainty.calibrating import KnownQuery, calibrate
+from evidex.retrieval.certainty.calibration import Calibration
+from evidex.retrieval.certainty.calibration_store import (
+    calibration_path,
+    calibration_text,
+    load_policy,
+    read_calibration,
+)
+from evidex.retrieval.certainty.guarantee import Guarantee
+from evidex.retrieval.certainty.policy import Policy
+from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
@@ -97,3 +106,64 @@ def test_calibrations_of_before_do_not_tell_and_are_used(gallery: Gallery) -> No
     rewrite(gallery, path, json.dumps(content | {"format": 3}))
     gallery.model.acquaintance = _knowing("a harbour")
     assert _policy(gallery) is not None
+
+
+def calibration_of(scores: list[float] | np.ndarray[tuple[int], np.dtype[np.float64]]) -> Calibration:
+    return Calibration("abc123", "text", 1000, "certainty_lost", np.asarray(scores, np.float64))
+
+
+def test_a_saved_calibration_comes_back(tmp_path: Path) -> None:
+    scores = np.random.default_rng(4).standard_normal(300)
+    promise = Guarantee(0.05, 0.1, 1.25, 240, 120, 2, top=5, refine_ratio=0.1, gallery_size=5470)
+    none = Guarantee(0.01, 0.1, None, 240, 0, 0)
+    saved = Calibration("abc123", "image", 5470, "certainty_lost", scores, (promise, none))
+    (tmp_path / "calibration.json").write_text(calibration_text(saved))
+    loaded = read_calibration(tmp_path / "calibration.json")
+    np.testing.assert_array_equal(loaded.scores, np.sort(scores))
+    assert loaded.guarantees == (promise, none)
+    assert (loaded.model_fingerprint, loaded.direction, loaded.gallery_size, loaded.score) == (
+        "abc123",
+        "image",
+        5470,
+        "certainty_lost",
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"direction": "sound"},
+        {"scores": []},
+        {"scores": [1.0, None]},
+        {"scores": "x"},
+        {"guarantees": [{}]},
+        {"format": None},
+    ],
+)
+def test_a_damaged_file_is_refused_in_words(tmp_path: Path, change: dict[str, object]) -> None:
+    path = tmp_path / "calibration.json"
+    path.write_text(calibration_text(calibration_of([1.0, 2.0])))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 3} | change))
+    with pytest.raises(DataError, match="is no calibration"):
+        read_calibration(path)
+
+
+def test_a_calibration_whose_numbers_changed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    path.write_text(calibration_text(calibration_of([1.0, 2.0])))
+    path.write_text(path.read_text().replace("2.0", "2.5"))
+    with pytest.raises(DataError, match="checksum is wrong"):
+        read_calibration(path)
+
+
+def test_foreign_missing_and_newer_files_are_refused_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    with pytest.raises(DataError, match="does not exist"):
+        read_calibration(path)
+    for content in ("", "[]", "{}", "\x00"):
+        path.write_text(content)
+        with pytest.raises(DataError, match="is no calibration"):
+            read_calibration(path)
+    path.write_text('{"format": 99}')
+    with pytest.raises(DataError, match="format 99, newer than 4"):
+        read_calibration(path)

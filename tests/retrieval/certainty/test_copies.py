@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evidex.retrieval.certainty.calibrating import self_calibrate
+from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.gallery import Gallery
 from tests.retrieval.archive import arbitrary_gallery, tiny_model
 

@@ -8,6 +8,7 @@ from evidex.errors import InputError
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.scan.precision import Precision, checked_precision
+from evidex.retrieval.searchable import OwnRows
 from tests.retrieval.archive import WORDS, tiny_model, write_images
 
 
@@ -22,7 +23,7 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> Gallery:
 @pytest.mark.parametrize("precision", ["bfloat16", "int8"])
 def test_rounded_vectors_find_what_exact_ones_find(gallery: Gallery, precision: Precision) -> None:
     exact = Retriever(gallery).search_batch(texts=WORDS, top=5)
-    rounded = Retriever(gallery, precision=precision).search_batch(texts=WORDS, top=5)
+    rounded = Retriever(gallery, rows=OwnRows(gallery, precision=precision)).search_batch(texts=WORDS, top=5)
     for one, two in zip(exact, rounded, strict=True):
         assert [hit.id for hit in one.hits] == [hit.id for hit in two.hits]
         assert [hit.score for hit in one.hits] == pytest.approx([hit.score for hit in two.hits], abs=1e-6)
@@ -30,7 +31,7 @@ def test_rounded_vectors_find_what_exact_ones_find(gallery: Gallery, precision: 
 
 
 def test_rounded_vectors_follow_a_growing_gallery(gallery: Gallery, tmp_path: Path) -> None:
-    retriever = Retriever(gallery, precision="int8")
+    retriever = Retriever(gallery, rows=OwnRows(gallery, precision="int8"))
     before = retriever.search(text=WORDS[0], top=100)
     gallery.add(write_images(tmp_path / "more", 3, first=200))
     retriever.refresh()

@@ -15,8 +15,8 @@ import pytest
 
 from evidex.encoders import model as models
 from evidex.errors import DamagedError, GalleryError
-from evidex.retrieval.certainty.calibrating import self_calibrate
 from evidex.retrieval.certainty.calibration_store import load_policy
+from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gallery_info import read_info
 from evidex.retrieval.retriever import Retriever

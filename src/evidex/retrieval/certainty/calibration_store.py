@@ -1,84 +1,78 @@
-"""Where a gallery keeps its calibrations, and what the gates make of one."""
+"""Where a gallery keeps its calibrations, and how they are written and read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evidex.errors import DataError, GalleryError
+from evidex.documents import parse_json
+from evidex.errors import DataError, GalleryError, InputError
 from evidex.files import write_atomic
+from evidex.retrieval.certainty.calibration import Calibration
 from evidex.retrieval.certainty.guarantee import Guarantee
-from evidex.retrieval.certainty.scores import score_named
-from evidex.retrieval.certainty.signs import FIRST, Vectors
+from evidex.retrieval.certainty.policy import Policy
+from evidex.retrieval.certainty.reckoning_store import reckoning_from_json, reckoning_json
 from evidex.retrieval.filters import Target
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.gate import Calibration, Direction, Gate
-from evidex.retrieval.scan.partial import ScanResult
-from evidex.retrieval.soundness.seal import digest_of_bytes, drop, store
+from evidex.retrieval.queries import Direction
+from evidex.retrieval.soundness.seal import checksum_of, digest_of_bytes, drop, store
 
-_LIKE_SIZE = 1.25
+_FORMAT = 4
+# Guarantees of format 1 do not say what they were tested for, and formats before 3 have no reckoning.
+_READABLE = (1, 2, 3, 4)
+_FIRST_WITH_CHECK = 4
 
 
-@dataclass(frozen=True)
-class Policy:
-    """When to refine and when to abstain, for one kind of query against one kind of row."""
+def calibration_text(calibration: Calibration) -> str:
+    """What `read_calibration` reads: JSON with a checksum of itself."""
+    reckoning = calibration.reckoning
+    content = {
+        "format": _FORMAT,
+        "model_fingerprint": calibration.model_fingerprint,
+        "direction": calibration.direction,
+        "gallery_size": calibration.gallery_size,
+        "score": calibration.score,
+        "scores": calibration.scores.tolist(),
+        "guarantees": [asdict(guarantee) for guarantee in calibration.guarantees],
+        "reckoning": None if reckoning is None else reckoning_json(reckoning),
+        "knowing": calibration.knowing,
+    }
+    return json.dumps({**content, "check": checksum_of(content)}, indent=1, allow_nan=False) + "\n"
 
-    calibration: Calibration
-    refine: Gate
-    abstain: Gate
-    refine_ratio: float
-    guarantee: Guarantee | None
-    """That which the threshold for abstaining comes from."""
-    given: bool = False
-    """Whether somebody gave the queries; otherwise the gallery made the calibration of its own content."""
 
-    @classmethod
-    def of(cls, calibration: Calibration, refine_ratio: float, abstain_ratio: float, *, given: bool = False) -> Policy:
-        """A guaranteed threshold decides about abstaining where there is one, otherwise the ratio does."""
-        refine, abstain, kept = calibration.gate(refine_ratio), calibration.gate(abstain_ratio), None
-        for guarantee in calibration.guarantees:
-            if guarantee.threshold is not None:
-                abstain, kept = Gate(guarantee.threshold), guarantee
-                break
-        return cls(calibration, refine, abstain, refine_ratio, kept, given)
-
-    @property
-    def least_top(self) -> int:
-        """How many rows a scan must give for the score."""
-        return 1 if self.calibration.reckoning is None else FIRST
-
-    def score(self, result: ScanResult, queries: Vectors, gallery: Vectors) -> NDArray[np.float64]:
-        """Of ``queries`` (queries, dim) whose scan over rows of ``gallery`` (rows, dim) gave ``result``."""
-        reckoning = self.calibration.reckoning
-        if reckoning is None:
-            return score_named(self.calibration.score)(result)
-        return reckoning.doubt(result, queries, gallery)
-
-    def chances(self, scores: NDArray[np.float64], *, searched: int) -> NDArray[np.float64] | None:
-        """The probability that an answer with such a score is right, among ``searched`` rows.
-
-        None where it was not learnt, and where far more or fewer rows were searched: the order of queries survives
-        that, but among fewer rows more answers are right.
-        """
-        reckoning, size = self.calibration.reckoning, self.calibration.gallery_size
-        if reckoning is None or not size / _LIKE_SIZE <= searched <= size * _LIKE_SIZE:
-            return None
-        return reckoning.chances(scores)
-
-    @property
-    def chance_top(self) -> int | None:
-        """Among how many hits a right row counted when the chances were learnt."""
-        return None if self.calibration.reckoning is None else self.calibration.reckoning.top
-
-    def promise(self, *, top: int, searched: int) -> str | None:
-        """What is guaranteed of a search for ``top`` hits among ``searched`` rows, none of them filtered out."""
-        guarantee = self.guarantee
-        if guarantee is None or not guarantee.holds_for(top=top, refine_ratio=self.refine_ratio, gallery_size=searched):
-            return None
-        return guarantee.describe()
+def read_calibration(path: Path) -> Calibration:
+    """The calibration in the file; DataError where there is none that can be read."""
+    try:
+        content: Any = parse_json(path.read_text(encoding="utf-8"))
+        version = content["format"]
+        if isinstance(version, int) and version > _FORMAT:
+            raise DataError(f"{str(path)!r} has calibration format {version}, newer than {_FORMAT}; update evidex")
+        if version not in _READABLE:
+            raise ValueError(f"format {version!r}")
+        check = content.pop("check", None)
+        if version >= _FIRST_WITH_CHECK and check != checksum_of(content):
+            raise ValueError("its checksum is wrong")
+        reckoning, knowing = content.get("reckoning"), content.get("knowing")
+        return Calibration(
+            str(content["model_fingerprint"]),
+            content["direction"],
+            int(content["gallery_size"]),
+            str(content["score"]),
+            np.array(content["scores"], np.float64),
+            tuple(Guarantee(**guarantee) for guarantee in content["guarantees"]),
+            None if reckoning is None else reckoning_from_json(reckoning),
+            None if knowing is None else str(knowing),
+        )
+    except FileNotFoundError:
+        raise DataError(f"{str(path)!r} does not exist; make it with evidex calibrate") from None
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, InputError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{str(path)!r} is no calibration ({error}); make it again with evidex calibrate") from None
 
 
 def calibration_path(gallery: Gallery, direction: Direction, target: Target, *, by_itself: bool = False) -> Path:
@@ -100,7 +94,7 @@ def known_texts(gallery: Gallery, direction: Direction) -> str | None:
 def store_calibration(gallery: Gallery, calibration: Calibration, target: Target, *, by_itself: bool = False) -> None:
     """Put a calibration into the gallery, and its checksum into the seal."""
     path = calibration_path(gallery, calibration.direction, target, by_itself=by_itself)
-    content = calibration.dumps()
+    content = calibration_text(calibration)
     path.parent.mkdir(exist_ok=True)
     name = str(path.relative_to(gallery.path))
     store(gallery.path, name, lambda place: write_atomic(place, content), digest_of_bytes(content.encode()))
@@ -122,7 +116,7 @@ def load_policy(
         return None
     gallery.checks.check([str(path.relative_to(gallery.path))])
     try:
-        calibration = Calibration.load(path)
+        calibration = read_calibration(path)
     except DataError as error:
         raise GalleryError(str(error)) from None
     knowing = None if calibration.knowing is None else known_texts(gallery, direction)

@@ -11,7 +11,7 @@ from evidex.data.datasets import load_dataset
 from evidex.documents import read_json, read_text
 from evidex.errors import DataError
 from evidex.retrieval.certainty.calibrating import KnownQuery
-from evidex.retrieval.gate import Direction
+from evidex.retrieval.queries import Direction
 
 
 def read_queries(path: Path) -> dict[Direction, list[KnownQuery]]:

@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 
 from evidex.errors import InputError
 from evidex.retrieval.certainty.reckoning import RECKONED
-from evidex.retrieval.gate import certainty_lost
 from evidex.retrieval.scan.partial import Partial, ScanResult
 
 Score = Callable[[Partial | ScanResult], NDArray[np.float64]]
+
+
+def certainty_lost(result: Partial | ScanResult) -> NDArray[np.float64]:
+    """-m, the negative log of the mean evidence: u on the scale of a log-odds, whatever the size of the gallery."""
+    return -np.asarray(result.log_mean_evidence)
 
 
 def _dissimilarity(result: Partial | ScanResult) -> NDArray[np.float64]:

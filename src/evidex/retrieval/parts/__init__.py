@@ -2,5 +2,5 @@
 
 wire    what travels: vectors there, the best rows and the evidence of all back
 part    another server that holds a part
-joined  a retriever over this machine's gallery and all parts
+joined  the rows of this machine's gallery and of all parts, for a retriever
 """

@@ -160,7 +160,7 @@ def _mend_vectors(folder: Path, _: list[Finding]) -> str | None:
 
 def _mend_calibrations(folder: Path, findings: list[Finding]) -> str | None:
     """Make those again that the gallery makes by itself; those that were given can only be dropped."""
-    from evidex.retrieval.certainty.calibrating import self_calibrate
+    from evidex.retrieval.certainty.self_calibrating import self_calibrate
 
     names = [finding.file for finding in findings]
     drop(folder, names)

@@ -9,10 +9,10 @@ from typing import Literal
 
 from evidex.errors import DamagedError, EvidexError, GalleryError, InputError
 from evidex.progress import Progress, silent
+from evidex.retrieval.certainty.calibration_store import read_calibration
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gallery_info import INFO, GalleryInfo, parse_info, read_info
 from evidex.retrieval.gallery_model import OWN_MODEL, load_model_of
-from evidex.retrieval.gate import Calibration
 from evidex.retrieval.soundness.checks import FileChecks, state_of
 from evidex.retrieval.soundness.content import check_rows
 from evidex.retrieval.soundness.seal import INDEX_AGAIN, SEAL, Seal, digest_of, files_under, read_seal
@@ -189,7 +189,7 @@ def _check_calibrations(look: _Look, info: GalleryInfo) -> None:
         problem = look.bad.pop(name, None)
         if problem is None:
             try:
-                calibration = Calibration.load(look.folder / name)
+                calibration = read_calibration(look.folder / name)
                 if calibration.model_fingerprint == info.model_fingerprint:
                     continue
                 problem = "was made with another model"

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from evidex.errors import DataError, InputError, ModelError
-from evidex.retrieval.certainty.guarantee import Guarantee
-from evidex.retrieval.gate import Calibration, Gate, certainty_lost, deferred
+from evidex.errors import InputError, ModelError
+from evidex.retrieval.certainty.calibration import Calibration
+from evidex.retrieval.certainty.scores import certainty_lost
+from evidex.retrieval.refine import deferred
 from evidex.retrieval.scan.scan import scan
 
 
@@ -43,10 +41,6 @@ def test_equal_scores_are_treated_alike() -> None:
     assert gate.defers([1.0, 2.0]).tolist() == [False, True]
 
 
-def test_a_score_that_is_no_number_is_deferred() -> None:
-    assert Gate(1.0).defers([0.5, np.nan, 1.0, 1.1]).tolist() == [False, True, False, True]
-
-
 def test_the_percentile_is_the_share_of_more_certain_queries() -> None:
     calibration = calibration_of([3.0, 1.0, 2.0, 2.0])
     assert calibration.percentile([0.0, 1.0, 2.0, 2.5, 3.0, 9.0]).tolist() == [0, 0.125, 0.5, 0.75, 0.875, 1]
@@ -77,23 +71,6 @@ def test_certainty_lost_is_the_log_odds_of_the_uncertainty() -> None:
     assert float(certainty_lost(result[2])) == pytest.approx(log_odds[2])
 
 
-def test_a_saved_calibration_comes_back(tmp_path: Path) -> None:
-    scores = np.random.default_rng(4).standard_normal(300)
-    promise = Guarantee(0.05, 0.1, 1.25, 240, 120, 2, top=5, refine_ratio=0.1, gallery_size=5470)
-    none = Guarantee(0.01, 0.1, None, 240, 0, 0)
-    saved = Calibration("abc123", "image", 5470, "certainty_lost", scores, (promise, none))
-    saved.save(tmp_path / "calibration.json")
-    loaded = Calibration.load(tmp_path / "calibration.json")
-    np.testing.assert_array_equal(loaded.scores, np.sort(scores))
-    assert loaded.guarantees == (promise, none)
-    assert (loaded.model_fingerprint, loaded.direction, loaded.gallery_size, loaded.score) == (
-        "abc123",
-        "image",
-        5470,
-        "certainty_lost",
-    )
-
-
 def test_a_calibration_of_something_else_is_refused() -> None:
     calibration = calibration_of([1.0])
     calibration.check("abc123", "text", "certainty_lost")
@@ -103,46 +80,6 @@ def test_a_calibration_of_something_else_is_refused() -> None:
         calibration.check("abc123", "image", "certainty_lost")
     with pytest.raises(InputError, match="'certainty_lost', not 'entropy'"):
         calibration.check("abc123", "text", "entropy")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"direction": "sound"},
-        {"scores": []},
-        {"scores": [1.0, None]},
-        {"scores": "x"},
-        {"guarantees": [{}]},
-        {"format": None},
-    ],
-)
-def test_a_damaged_file_is_refused_in_words(tmp_path: Path, change: dict[str, object]) -> None:
-    path = tmp_path / "calibration.json"
-    calibration_of([1.0, 2.0]).save(path)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 3} | change))
-    with pytest.raises(DataError, match="is no calibration"):
-        Calibration.load(path)
-
-
-def test_a_calibration_whose_numbers_changed_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "calibration.json"
-    calibration_of([1.0, 2.0]).save(path)
-    path.write_text(path.read_text().replace("2.0", "2.5"))
-    with pytest.raises(DataError, match="checksum is wrong"):
-        Calibration.load(path)
-
-
-def test_foreign_missing_and_newer_files_are_refused_in_words(tmp_path: Path) -> None:
-    path = tmp_path / "calibration.json"
-    with pytest.raises(DataError, match="does not exist"):
-        Calibration.load(path)
-    for content in ("", "[]", "{}", "\x00"):
-        path.write_text(content)
-        with pytest.raises(DataError, match="is no calibration"):
-            Calibration.load(path)
-    path.write_text('{"format": 99}')
-    with pytest.raises(DataError, match="format 99, newer than 4"):
-        Calibration.load(path)
 
 
 def test_bad_input_is_refused() -> None:

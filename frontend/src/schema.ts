@@ -1,0 +1,220 @@
+// Made by frontend/schema.py from the server's OpenAPI schema; do not edit.
+
+export interface AnswerOut {
+  query: string;
+  verdict: "answered" | "refined" | "abstained";
+  /** What the answer is worth; the weightiest reason decides. */
+  standing: Level;
+  /** The colour to show it in: that of an answer, a doubtful one, a refusal, or none. */
+  tone: "answered" | "refined" | "abstained" | "unknown";
+  /** What speaks against relying on it, the weightiest first. */
+  reasons: Reason[];
+  /** The standing for people, in a few words. */
+  headline: string;
+  explanation: string;
+  /** u = K/S: the share of belief that no evidence supports. */
+  uncertainty: number;
+  /** Share of the calibration's queries that were more certain. */
+  percentile: number | null;
+  /** That a right row is among the first `chance_top`, where it was learnt. */
+  chance: number | null;
+  chance_top: number | null;
+  /** Words of a question that is strange to the model; none for others. */
+  new_words: string[];
+  /** Words it was never taught, of a question that is not strange. */
+  ignored_words: string[];
+  /** Words it was taught that are spelt nearly like these or those. */
+  did_you_mean: string[];
+  /** Whether the question is longer than what the model reads. */
+  read_in_part: boolean;
+  /** Where even the best hit is no match: the least score that one has. */
+  floor: number | null;
+  /** Whether the best hit scores less than three of four right answers do. */
+  faint: boolean;
+  /** How many of the hits, the last ones, the answer does not stand on. */
+  apart: number;
+  /** Why these are set apart, in a sentence. */
+  apart_line: string | null;
+  calibrated: boolean;
+  promise: string | null;
+  /** Rows that passed the filters. */
+  searched: number;
+  refinement: RefinementOut | null;
+  timings_ms: Record<string, number>;
+  hits: HitOut[];
+}
+
+export interface BatchOut {
+  answers: AnswerOut[];
+}
+
+export interface BatchRequest {
+  /** How many hits; the server's limit is in /gallery. */
+  top?: number;
+  /** auto: ask again where uncertain; plain: never ask again; careful: always, unless the question is strange to the model. */
+  mode?: "auto" | "plain" | "careful";
+  /** Look among images (the default) or texts. */
+  among?: "images" | "texts" | null;
+  /** west, south, east, north in degrees; west > east crosses 180°. */
+  bbox?: number[] | null;
+  /** Taken at this time or later. */
+  after?: string | null;
+  /** Taken earlier than this. */
+  before?: string | null;
+  /** Matches the path, or its end. */
+  glob?: string | null;
+  /** At most as many as /gallery says. */
+  texts: string[];
+}
+
+export interface CalibrationOut {
+  direction: "text" | "image";
+  among: "images" | "texts";
+  queries: number;
+  score: string;
+  refine_above: number;
+  abstain_above: number;
+  promise: string | null;
+}
+
+export interface GalleryOut {
+  rows: number;
+  version: number;
+  kinds: Record<string, number>;
+  georeferenced: number;
+  dated: number;
+  /** west, south, east, north; east may run past 180. */
+  bounds: [number, number, number, number] | null;
+  first: string | null;
+  last: string | null;
+  model: string;
+  model_fingerprint: string;
+  dim: number;
+  calibrations: CalibrationOut[];
+  limits: LimitsOut;
+  /** Other servers that this one joins; their rows are counted. */
+  parts?: number;
+}
+
+export interface HitOut {
+  rank: number;
+  id: string;
+  score: number;
+  kind: "image" | "tile" | "text";
+  path: string;
+  caption: string | null;
+  width: number | null;
+  height: number | null;
+  window: WindowOut | null;
+  /** GeoJSON geometry in WGS84. */
+  footprint: Record<string, unknown> | null;
+  /** Upper left, upper right, lower right, lower left. */
+  corners: [number, number][] | null;
+  crs: string | null;
+  acquired: string | null;
+}
+
+export interface ItemOut {
+  id: string;
+  kind: "image" | "tile" | "text";
+  path: string;
+  caption: string | null;
+  captions: string[];
+  width: number | null;
+  height: number | null;
+  window: WindowOut | null;
+  /** GeoJSON geometry in WGS84. */
+  footprint: Record<string, unknown> | null;
+  /** Upper left, upper right, lower right, lower left. */
+  corners: [number, number][] | null;
+  crs: string | null;
+  acquired: string | null;
+  /** Bytes of the file. */
+  size: number;
+  sha256: string;
+}
+
+export type Level = "empty" | "strange" | "no_match" | "unjudged" | "look_twice" | "plausible" | "good";
+
+export interface LimitsOut {
+  top: number;
+  batch: number;
+  text: number;
+  body_bytes: number;
+  pixels: number;
+}
+
+export interface NeighboursOut {
+  id: string;
+  hits: HitOut[];
+}
+
+export interface PartRequest {
+  top?: number;
+  /** auto: ask again where uncertain; plain: never ask again; careful: always, unless the question is strange to the model. */
+  mode?: "auto" | "plain" | "careful";
+  among?: "images" | "texts";
+  /** west, south, east, north in degrees; west > east crosses 180°. */
+  bbox?: number[] | null;
+  /** Taken at this time or later. */
+  after?: string | null;
+  /** Taken earlier than this. */
+  before?: string | null;
+  /** Matches the path, or its end. */
+  glob?: string | null;
+  /** Little-endian 32-bit floats, row after row, as base64. */
+  vectors: string;
+}
+
+export interface PartVectorOut {
+  /** One row, as /part/scan takes them. */
+  vectors: string;
+}
+
+export interface Problem {
+  error: string;
+}
+
+export type Reason = "nothing_searched" | "new_words" | "below_floor" | "little_evidence" | "not_calibrated" | "uncertain_at_first" | "ignored_words" | "read_in_part" | "faint" | "others_surer";
+
+export interface RefinementOut {
+  copies: number;
+  /** Ids of hits that were not there before. */
+  entered: string[];
+  /** Ids of hits that are gone. */
+  left: string[];
+  reordered: boolean;
+  uncertainty_before: number;
+}
+
+export interface SearchRequest {
+  /** How many hits; the server's limit is in /gallery. */
+  top?: number;
+  /** auto: ask again where uncertain; plain: never ask again; careful: always, unless the question is strange to the model. */
+  mode?: "auto" | "plain" | "careful";
+  /** Look among images (the default) or texts. */
+  among?: "images" | "texts" | null;
+  /** west, south, east, north in degrees; west > east crosses 180°. */
+  bbox?: number[] | null;
+  /** Taken at this time or later. */
+  after?: string | null;
+  /** Taken earlier than this. */
+  before?: string | null;
+  /** Matches the path, or its end. */
+  glob?: string | null;
+  /** What to look for, in words. */
+  text?: string | null;
+  /** Look for what is like this item. */
+  item?: string | null;
+}
+
+export interface StatusOut {
+  status: string;
+}
+
+export interface WindowOut {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}

@@ -1,0 +1,109 @@
+"""What is done about a query by where it stands among those of a calibration: answer, ask again, or abstain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.retrieval.certainty.calibration import Calibration
+from evidex.retrieval.certainty.gate import Gate
+from evidex.retrieval.certainty.guarantee import Guarantee
+from evidex.retrieval.certainty.scores import score_named
+from evidex.retrieval.certainty.signs import FIRST, Vectors
+from evidex.retrieval.scan.partial import ScanResult
+
+ABSTAIN_RATIO = 0.02
+_LIKE_SIZE = 1.25
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One query beside those of the calibration."""
+
+    percentile: float
+    """Share of the calibration's queries that were more certain."""
+    unsure: bool
+    """Whether it is to be asked again."""
+    unsupported: bool
+    """Whether the calibration says to refuse it."""
+    chance: float | None = None
+    """That a right row is among the first ``chance_top`` of the first ranking; None where not learnt."""
+    chance_top: int | None = None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """When to refine and when to abstain, for one kind of query against one kind of row."""
+
+    calibration: Calibration
+    refine: Gate
+    abstain: Gate
+    refine_ratio: float
+    guarantee: Guarantee | None
+    """That which the threshold for abstaining comes from."""
+    given: bool = False
+    """Whether somebody gave the queries; otherwise the gallery made the calibration of its own content."""
+
+    @classmethod
+    def of(cls, calibration: Calibration, refine_ratio: float, abstain_ratio: float, *, given: bool = False) -> Policy:
+        """A guaranteed threshold decides about abstaining where there is one, otherwise the ratio does."""
+        refine, abstain, kept = calibration.gate(refine_ratio), calibration.gate(abstain_ratio), None
+        for guarantee in calibration.guarantees:
+            if guarantee.threshold is not None:
+                abstain, kept = Gate(guarantee.threshold), guarantee
+                break
+        return cls(calibration, refine, abstain, refine_ratio, kept, given)
+
+    @property
+    def least_top(self) -> int:
+        """How many rows a scan must give for the score."""
+        return 1 if self.calibration.reckoning is None else FIRST
+
+    def score(self, result: ScanResult, queries: Vectors, gallery: Vectors) -> NDArray[np.float64]:
+        """Of ``queries`` (queries, dim) whose scan over rows of ``gallery`` (rows, dim) gave ``result``."""
+        reckoning = self.calibration.reckoning
+        if reckoning is None:
+            return score_named(self.calibration.score)(result)
+        return reckoning.doubt(result, queries, gallery)
+
+    def chances(self, scores: NDArray[np.float64], *, searched: int) -> NDArray[np.float64] | None:
+        """The probability that an answer with such a score is right, among ``searched`` rows.
+
+        None where it was not learnt, and where far more or fewer rows were searched: the order of queries survives
+        that, but among fewer rows more answers are right.
+        """
+        reckoning, size = self.calibration.reckoning, self.calibration.gallery_size
+        if reckoning is None or not size / _LIKE_SIZE <= searched <= size * _LIKE_SIZE:
+            return None
+        return reckoning.chances(scores)
+
+    @property
+    def chance_top(self) -> int | None:
+        """Among how many hits a right row counted when the chances were learnt."""
+        return None if self.calibration.reckoning is None else self.calibration.reckoning.top
+
+    def promise(self, *, top: int, searched: int) -> str | None:
+        """What is guaranteed of a search for ``top`` hits among ``searched`` rows, none of them filtered out."""
+        guarantee = self.guarantee
+        if guarantee is None or not guarantee.holds_for(top=top, refine_ratio=self.refine_ratio, gallery_size=searched):
+            return None
+        return guarantee.describe()
+
+    def judge(self, seen: ScanResult, queries: Vectors, gallery: Vectors) -> list[Judged]:
+        """Each of ``queries`` (queries, dim) whose scan over rows of ``gallery`` (rows, dim) gave ``seen``."""
+        scores = self.score(seen, queries, gallery)
+        percentiles = self.calibration.percentile(scores)
+        unsure, unsupported = self.refine.defers(scores), self.abstain.defers(scores)
+        chances = self.chances(scores, searched=seen.count)
+        return [
+            Judged(
+                float(percentiles[i]),
+                bool(unsure[i]),
+                bool(unsupported[i]),
+                None if chances is None else float(chances[i]),
+                None if chances is None else self.chance_top,
+            )
+            for i in range(len(seen))
+        ]

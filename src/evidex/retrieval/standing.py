@@ -1,0 +1,169 @@
+"""How far an answer can be trusted, decided once: a standing with its reasons. Everybody else only renders it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from evidex.retrieval.certainty.policy import Judged
+from evidex.retrieval.refine import REFINE_RATIO
+from evidex.retrieval.scan.partial import Partial
+from evidex.retrieval.untaught import NO_BAR, READ_WHOLE, Bar, Reading
+
+Verdict = Literal["answered", "refined", "abstained"]
+Tone = Literal["answered", "refined", "abstained", "unknown"]
+MIDDLE = 0.5
+"""Percentile up to which a query is as certain as usual ones."""
+
+
+class Level(StrEnum):
+    """What an answer is worth."""
+
+    EMPTY = "empty"
+    STRANGE = "strange"
+    NO_MATCH = "no_match"
+    UNJUDGED = "unjudged"
+    LOOK_TWICE = "look_twice"
+    PLAUSIBLE = "plausible"
+    GOOD = "good"
+
+    @property
+    def refused(self) -> bool:
+        """Whether the hits are no answer."""
+        return self in (Level.EMPTY, Level.STRANGE, Level.NO_MATCH)
+
+    @property
+    def tone(self) -> Tone:
+        """The colour it is shown in: that of an answer, of a doubtful one, of a refusal, or none."""
+        if self.refused:
+            return "abstained"
+        if self is Level.UNJUDGED:
+            return "unknown"
+        return "refined" if self is Level.LOOK_TWICE else "answered"
+
+
+class Reason(StrEnum):
+    """What speaks against relying on an answer, the weightiest first."""
+
+    NOTHING_SEARCHED = "nothing_searched"
+    NEW_WORDS = "new_words"
+    BELOW_FLOOR = "below_floor"
+    LITTLE_EVIDENCE = "little_evidence"
+    NOT_CALIBRATED = "not_calibrated"
+    UNCERTAIN_AT_FIRST = "uncertain_at_first"
+    IGNORED_WORDS = "ignored_words"
+    READ_IN_PART = "read_in_part"
+    FAINT = "faint"
+    OTHERS_SURER = "others_surer"
+
+
+_LEVELS = {
+    Reason.NOTHING_SEARCHED: Level.EMPTY,
+    Reason.NEW_WORDS: Level.STRANGE,
+    Reason.BELOW_FLOOR: Level.NO_MATCH,
+    Reason.LITTLE_EVIDENCE: Level.NO_MATCH,
+    Reason.NOT_CALIBRATED: Level.UNJUDGED,
+    Reason.UNCERTAIN_AT_FIRST: Level.LOOK_TWICE,
+    Reason.IGNORED_WORDS: Level.LOOK_TWICE,
+    Reason.READ_IN_PART: Level.LOOK_TWICE,
+    Reason.FAINT: Level.LOOK_TWICE,
+    Reason.OTHERS_SURER: Level.PLAUSIBLE,
+}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The reasons, the weightiest first, and the numbers and words that stand behind them."""
+
+    reasons: tuple[Reason, ...] = ()
+    refined: bool = False
+    """Whether the query was asked again in other forms."""
+    percentile: float | None = None
+    """Share of the calibration's queries that were more certain; None without a calibration, and where it does not
+    apply: what is strange is left out of it, and what finds no match is nothing it knows about."""
+    chance: float | None = None
+    """That a right row is among the first ``chance_top``, learnt from queries with known answers; None where none were
+    given, where far more or fewer rows were searched than then, and for a query that was asked again."""
+    chance_top: int | None = None
+    reading: Reading = READ_WHOLE
+    bar: Bar = NO_BAR
+
+    @property
+    def level(self) -> Level:
+        return _LEVELS[self.reasons[0]] if self.reasons else Level.GOOD
+
+    @property
+    def verdict(self) -> Verdict:
+        return "abstained" if self.level.refused else "refined" if self.refined else "answered"
+
+    @property
+    def floor(self) -> float | None:
+        """Where even the best match is none: the least similarity that one has."""
+        return self.bar.floor if Reason.BELOW_FLOOR in self.reasons else None
+
+    @property
+    def is_calibrated(self) -> bool:
+        return self.percentile is not None
+
+    @property
+    def may_promise(self) -> bool:
+        """Whether what the calibration guarantees of answers is about this one."""
+        return self.is_calibrated and not self.level.refused
+
+
+@dataclass(frozen=True)
+class Case:
+    """One query after the first scan: what was found, how the question reads, what the calibration says of it."""
+
+    first: Partial
+    reading: Reading
+    judged: Judged | None
+    """None without a calibration, and where nothing was searched."""
+    bar: Bar
+
+    @property
+    def _is_strange(self) -> bool:
+        return bool(self.reading.new_words)
+
+    @property
+    def _is_below(self) -> bool:
+        return not self._is_strange and self.bar.excludes(self.first.scores)
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether the calibration wants it asked in other forms, and it is not refused whatever these find."""
+        refused = self._is_below or (self._is_strange and self.bar.refuses)
+        return self.judged is not None and self.judged.unsure and not refused
+
+    def standing(self, final: Partial) -> Standing:
+        """Of the answer with the rows of ``final``: the first scan's, or those of the query asked again."""
+        judged = None if self._is_strange or self._is_below else self.judged
+        chance = None if self.asks_again else judged
+        return Standing(
+            reasons=tuple(reason for reason, holds in self._reasons(final, judged).items() if holds),
+            refined=self.asks_again,
+            percentile=None if judged is None else judged.percentile,
+            chance=None if chance is None else chance.chance,
+            chance_top=None if chance is None else chance.chance_top,
+            reading=self.reading,
+            bar=self.bar,
+        )
+
+    def _reasons(self, final: Partial, judged: Judged | None) -> dict[Reason, bool]:
+        empty = self.first.count == 0
+        unsupported = self.judged is not None and self.judged.unsupported
+        strange = self._is_strange and not empty and (self.bar.refuses or unsupported)
+        percentile = 0.0 if judged is None else judged.percentile
+        return {
+            Reason.NOTHING_SEARCHED: empty,
+            Reason.NEW_WORDS: strange,
+            Reason.BELOW_FLOOR: self._is_below,
+            Reason.LITTLE_EVIDENCE: unsupported and judged is not None,
+            Reason.NOT_CALIBRATED: judged is None and not (empty or strange or self._is_below),
+            Reason.UNCERTAIN_AT_FIRST: self.asks_again and percentile >= 1 - REFINE_RATIO,
+            Reason.IGNORED_WORDS: bool(self.reading.ignored_words),
+            Reason.READ_IN_PART: self.reading.in_part,
+            Reason.FAINT: self.bar.is_faint(final.scores),
+            Reason.OTHERS_SURER: percentile > MIDDLE,
+        }

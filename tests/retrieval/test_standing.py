@@ -1,0 +1,90 @@
+"""One query's standing: which reasons it has, which of them decides, and that renderers know every one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evidex.encoders.acquaintance import FAINT, WEAK
+from evidex.retrieval.certainty.policy import Judged
+from evidex.retrieval.scan.partial import Partial, empty
+from evidex.retrieval.standing import Case, Level, Reason, Standing
+from evidex.retrieval.untaught import Bar, Reading
+from evidex.retrieval.wording import HEADLINES, MOST, NEARLY_ALL, explanation, share_in_words
+
+
+def _found(best: float) -> Partial:
+    return Partial(np.array([0, 1]), np.array([best, best - 0.1]), 1.0, 100, 0.1)
+
+
+SURE, UNSURE = Judged(0.2, False, False, 0.7, 10), Judged(0.95, True, False, 0.3, 10)
+PLAIN = Case(_found(0.6), Reading(), SURE, Bar(0.2, 0.2, 0.4))
+STRANGE = Reading(new_words=("giraffe",))
+
+
+@pytest.mark.parametrize(
+    ("case", "level", "verdict", "reasons"),
+    [
+        (PLAIN, Level.GOOD, "answered", []),
+        (replace(PLAIN, judged=replace(SURE, percentile=0.6)), Level.PLAUSIBLE, "answered", [Reason.OTHERS_SURER]),
+        (replace(PLAIN, first=empty(0.1), judged=None), Level.EMPTY, "abstained", [Reason.NOTHING_SEARCHED]),
+        (replace(PLAIN, reading=STRANGE), Level.STRANGE, "abstained", [Reason.NEW_WORDS]),
+        (replace(PLAIN, reading=STRANGE, judged=UNSURE), Level.STRANGE, "abstained", [Reason.NEW_WORDS]),
+        (replace(PLAIN, reading=STRANGE, bar=Bar(refuses=False)), Level.UNJUDGED, "answered", [Reason.NOT_CALIBRATED]),
+        (replace(PLAIN, first=_found(0.1)), Level.NO_MATCH, "abstained", [Reason.BELOW_FLOOR, Reason.FAINT]),
+        (replace(PLAIN, first=_found(np.nan)), Level.NO_MATCH, "abstained", [Reason.BELOW_FLOOR, Reason.FAINT]),
+        (replace(PLAIN, first=_found(0.3)), Level.LOOK_TWICE, "answered", [Reason.FAINT]),
+        (replace(PLAIN, judged=None), Level.UNJUDGED, "answered", [Reason.NOT_CALIBRATED]),
+        (replace(PLAIN, reading=Reading(in_part=True)), Level.LOOK_TWICE, "answered", [Reason.READ_IN_PART]),
+        (
+            replace(PLAIN, judged=UNSURE),
+            Level.LOOK_TWICE,
+            "refined",
+            [Reason.UNCERTAIN_AT_FIRST, Reason.OTHERS_SURER],
+        ),
+        (
+            replace(PLAIN, judged=replace(SURE, unsure=True)),  # asked again because somebody wished it
+            Level.GOOD,
+            "refined",
+            [],
+        ),
+        (
+            replace(PLAIN, judged=replace(UNSURE, unsupported=True)),
+            Level.NO_MATCH,
+            "abstained",
+            [Reason.LITTLE_EVIDENCE, Reason.UNCERTAIN_AT_FIRST, Reason.OTHERS_SURER],
+        ),
+    ],
+)
+def test_the_weightiest_reason_decides(case: Case, level: Level, verdict: str, reasons: list[Reason]) -> None:
+    standing = case.standing(case.first)
+    assert (standing.level, standing.verdict, list(standing.reasons)) == (level, verdict, reasons)
+    apart = Reason.NEW_WORDS in reasons or Reason.BELOW_FLOOR in reasons
+    assert (standing.percentile is None) == (apart or Reason.NOT_CALIBRATED in reasons or level is Level.EMPTY)
+    assert standing.may_promise == (standing.percentile is not None and verdict != "abstained")
+
+
+def test_a_query_asked_again_is_as_faint_as_what_it_found_then() -> None:
+    case = replace(PLAIN, judged=replace(SURE, unsure=True))
+    assert case.asks_again
+    assert case.standing(_found(0.6)).chance is None
+    assert Reason.FAINT in case.standing(_found(0.3)).reasons
+    assert Reason.FAINT not in replace(case, first=_found(0.3)).standing(_found(0.6)).reasons
+
+
+def test_every_level_and_reason_has_words() -> None:
+    assert set(HEADLINES) == set(Level)
+    assert {Standing((reason,)).level for reason in Reason} | {Standing().level} == set(Level)
+    for reason in Reason:
+        if reason not in (Reason.BELOW_FLOOR,):  # has numbers in it
+            assert explanation(
+                Standing((reason,), percentile=0.6, reading=Reading(("giraffe",), ("zebra",))), (), 50, None, None
+            ).endswith(".")
+
+
+def test_shares_are_told_as_the_constants_have_them() -> None:
+    assert share_in_words(1 - WEAK) == NEARLY_ALL == "nine of ten"
+    assert share_in_words(1 - FAINT) == MOST == "three of four"
+    assert [share_in_words(share) for share in (0.5, 1 - 0.2)] == ["one of two", "four of five"]
