@@ -33,7 +33,7 @@ from evidex.retrieval.indexing.decode_worker import (
 from evidex.retrieval.indexing.decoding import DecodePool
 from evidex.retrieval.indexing.known_files import Encoded, KnownFile, KnownFiles, State
 from evidex.retrieval.indexing.options import IndexOptions
-from evidex.retrieval.indexing.pruning import Pruning, is_gone
+from evidex.retrieval.indexing.pruning import Pruning, is_gone, is_taken_away
 from evidex.retrieval.indexing.report import IndexReport, Meter, Tally
 from evidex.retrieval.rows import Row, item_id
 
@@ -61,6 +61,7 @@ class IndexRun:
         self._gallery = gallery
         self._options = options
         self._findings = findings
+        self._roots = frozenset(findings.roots)
         self._known = KnownFiles(gallery)
         self._before = frozenset(file.path for file in self._known.files())
         self._beside = Beside()
@@ -271,7 +272,9 @@ class IndexRun:
         moved = {
             source.path: copy.path
             for copy, source in sources
-            if self._known.get(source.path) is source and source.path != copy.path and is_gone(source.path)
+            if self._known.get(source.path) is source
+            and source.path != copy.path
+            and is_taken_away(source.path, self._roots)
         }
         self._known.drop(moved)
         for copy, source in sources:
