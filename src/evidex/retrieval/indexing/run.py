@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from evidex.data.discover import Findings, FoundFile
 from evidex.data.sidecars import captions_beside
+from evidex.errors import InputError
 from evidex.progress import Progress
 from evidex.retrieval.indexing.beside import Beside
 from evidex.retrieval.indexing.decode_worker import (
@@ -80,6 +81,8 @@ class IndexRun:
         self._compacted = 0
         self._last_commit = time.monotonic()
         self._meter = Meter(progress)
+        self.refusal: InputError | None = None
+        """Why nothing was pruned, though that was asked for; all else is done all the same."""
 
     def work(self) -> None:
         pruning = Pruning.of(self._findings, self._before, self._options.force)
@@ -92,12 +95,19 @@ class IndexRun:
             self._run(tasks)
             tasks, self._again = self._again, []
         if self._options.prune:
-            dropped = [path for path in {*pruning.gone(), *self._failed} if self._known.get(path) is not None]
-            pruning.check(dropped)
-            self._known.drop(dropped)
-            self._tally.counts["pruned"] = len(dropped)
+            self._prune(pruning)
         if self._gallery.pieces() > _PIECES_LEFT or self._known.writes:
             self._gallery.compact()
+
+    def _prune(self, pruning: Pruning) -> None:
+        dropped = [path for path in {*pruning.gone(), *self._failed} if self._known.get(path) is not None]
+        try:
+            pruning.check(dropped)
+        except InputError as refusal:
+            self.refusal = refusal
+        else:
+            self._known.drop(dropped)
+            self._tally.counts["pruned"] = len(dropped)
 
     def _run(self, tasks: Sequence[Task]) -> None:
         settings = WorkerSettings(self._options.read, fit_of(self._gallery.model))
