@@ -92,6 +92,28 @@ def test_an_empty_folder_prunes_nothing_unless_forced(evidex: Runner, model: Pat
 
 
 @pytest.mark.usefixtures("in_process")
+def test_what_was_indexed_is_told_and_kept_though_pruning_is_refused(
+    evidex: Runner, model: Path, tmp_path: Path
+) -> None:
+    paths = write_images(tmp_path / "disk", 12)
+    gallery = tmp_path / "gallery"
+    words = ("index", tmp_path / "disk", "--gallery", gallery, "--workers", 1, "--no-calibrate")
+    assert evidex(*words, "--model", model).code == 0
+    for path in paths:
+        path.unlink()
+    write_images(tmp_path / "disk", 12, 100)  # as if another disk were in its place
+    refused = evidex(*words, "--prune", "--report", tmp_path / "report.json")
+    assert refused.code == 2
+    assert "12 files found: 12 added;" in refused.out
+    assert "12 of the 12 files" in refused.err
+    assert "nothing was pruned; add --force" in refused.err
+    assert json.loads((tmp_path / "report.json").read_text())["added"] == 12
+    opened = Gallery.open(gallery)
+    assert (len(opened), opened.pieces()) == (24, 1)
+    assert (json.loads((gallery / "vectors.json").read_text())["rows"]) == 24
+
+
+@pytest.mark.usefixtures("in_process")
 def test_the_numbers_of_the_report_add_up(evidex: Runner, model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "a"
     write_images(folder, 3)
@@ -101,7 +123,7 @@ def test_the_numbers_of_the_report_add_up(evidex: Runner, model: Path, tmp_path:
     values = np.random.default_rng(0).integers(1, 250, (3, 1100, 1100), dtype=np.uint8)
     write_raster(folder / "large.tif", values)
     done = evidex("index", folder, "--gallery", tmp_path / "g", "--model", model, "--workers", 1, "--no-calibrate")
-    assert "6 files found: 5 added, 1 skipped (1 of them copies of others);" in done.out
+    assert "6 files found: 5 added (1 of them copies of others), 1 skipped;" in done.out
     assert f"13 rows in {tmp_path / 'g'}: 4 images, 9 tiles of 1 scene" in done.out
     assert "skipped " in done.err
     assert "captions.json: " in done.err

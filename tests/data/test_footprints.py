@@ -21,6 +21,7 @@ from tests.retrieval.archive import tiny_model, write_raster
 
 Box = tuple[float, float, float, float]
 _DISK, _GOES, _ARCTIC, _ANTARCTIC = 5_570_248.0, 5_434_894.0, "EPSG:3413", "EPSG:3031"
+_PLATE = "+proj=eqc +ellps=WGS84 +units=m"
 _MERCATOR = 20_037_508.342789244
 _AROUND: list[Box] = [(x, 80, x + 1, 81) for x in range(-180, 180, 5)]
 
@@ -33,6 +34,9 @@ NOWHERE: dict[str, tuple[str, Box]] = {
     "moon_map": ("+proj=eqc +R=1737400 +units=m", (0, 0, 1e5, 1e5)),
     "east_of_the_zone": ("EPSG:32633", (9e8, 5e6, 9.001e8, 5.1e6)),
     "north_of_the_zone": ("EPSG:32633", (5e5, 5e7, 5.01e5, 5.01e7)),
+    "east_of_a_map_of_bent_ends": ("+proj=sinu +R=6371007.181", (16e6, 4.4e6, 17e6, 5.5e6)),
+    "many_turns_away": ("EPSG:3857", (9e8, 5e6, 9.001e8, 5.1e6)),
+    "grads_beyond_the_pole": ("EPSG:4807", (0, 130, 10, 140)),
     "metres_as_degrees": ("EPSG:4326", (380_000, 5_820_000, 381_000, 5_821_000)),
 }
 # Boxes that touch each raster, and boxes that do not.
@@ -48,6 +52,10 @@ SOMEWHERE: dict[str, tuple[str, Box, list[Box], list[Box]]] = {
     "pole_on_an_edge_beside_points": (_ARCTIC, (-3e6, -1.234e6, 0, 3e6), [(-150, 89.9, -149, 90)], [(0, 80, 10, 81)]),
     "pole_on_a_corner": (_ARCTIC, (0, 0, 3e6, 3e6), [(80, 89.9, 81, 90), (60, 80, 61, 81)], [(-90, 80, -80, 81)]),
     "date_line": ("EPSG:32601", (150_000, 900_000, 250_000, 1_000_000), [(179.9, 8, -179.9, 9)], [(0, 8, 1, 9)]),
+    "fiji": ("EPSG:3857", (19.6e6, -2.2e6, 20.2e6, -1.8e6), [(179.9, -18, -179.9, -17)], [(170, -18, 175, -17)]),
+    "fiji_from_the_east": ("EPSG:3857", (-20.2e6, -2.2e6, -19.6e6, -1.8e6), [(179, -18, 179.9, -17)], [(0, 0, 1, 1)]),
+    "plate_carree": (_PLATE, (19.6e6, -2e6, 20.4e6, -1.8e6), [(179.9, -18, -179.9, -17)], [(-176, -18, -170, -17)]),
+    "north_in_grads": ("EPSG:4807", (0, 92, 4, 98), [(3, 84, 4, 85)], [(3, 89, 4, 90), (10, 84, 11, 85)]),
     "part_of_a_disk": (NOWHERE["goes"][0], (-1e6, 0, 1e6, 1e6), [(-75, 1, -74, 2)], [(0, 1, 1, 2)]),
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from evidex.server import limits
 from evidex.server.page import BUILT
 from evidex.server.settings import Settings
 from tests.server.places import live
@@ -149,13 +150,19 @@ def test_whoever_waits_longest_makes_room_for_a_new_connection(settings: Setting
         read_all(waiting[0])
 
 
-def test_the_body_that_has_not_moved_for_longest_makes_room_for_a_new_request(settings: Settings) -> None:
+def test_the_body_that_has_not_moved_for_longest_makes_room_for_a_new_request(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ask = {"text": "a river", "top": 1}
+    monkeypatch.setattr(limits, "_PATIENCE_SECONDS", 600.0)
     with live(replace(settings, max_requests=3)) as address, ExitStack() as stack:
         slow = [stack.enter_context(connected(address, SLOW_BODY)) for _ in range(3)]
         until_running(address, 3)
+        refused = httpx.post(f"{address}/search", json=ask)  # all of them have only just moved
+        assert (refused.status_code, "try again" in refused.json()["error"]) == (429, True)
         slow[0].sendall(b" ")
         time.sleep(0.1)
+        monkeypatch.setattr(limits, "_PATIENCE_SECONDS", 0.0)
         assert httpx.post(f"{address}/search", json=ask).status_code == 200
         answer = read_all(slow[1])
         assert answer.startswith(b"HTTP/1.1 408 ")
@@ -172,6 +179,7 @@ def test_hundreds_of_slow_clients_keep_nobody_out(settings: Settings) -> None:
         for sent in (SLOW_BODY, BEGUN):
             for _ in range(256):
                 stack.enter_context(connected(address, sent))
+        time.sleep(1.2)  # a body that paused for less is not slow
         with httpx.Client(base_url=address, timeout=20) as client:
             for number in range(10):
                 assert client.post("/search", json={"text": f"a river {number}"}).status_code == 200

@@ -41,9 +41,10 @@ def _data(folder: Path) -> Path:
 
 
 def _flip(path: Path) -> None:
-    with path.open("r+b") as stream:
-        stream.seek(40)
-        stream.write(bytes([stream.read(1)[0] ^ 8]))
+    content = bytearray(path.read_bytes())
+    content[40] ^= 8
+    with path.open("r+b") as stream:  # in place: it is mapped
+        stream.write(content)
 
 
 @pytest.mark.parametrize(

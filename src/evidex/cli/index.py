@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from evidex.errors import InputError
     from evidex.retrieval.gallery import Gallery
-    from evidex.retrieval.indexing import IndexReport
+    from evidex.retrieval.indexing import IndexOptions, IndexReport, NotPrunedError
 
 _SHOWN_SKIPS = 10
 
@@ -42,42 +43,61 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Index an archive. Run it again at any time: it goes on where it was, and reads only what is new or changed."""
-    from evidex.cli.console import print_json, progress_bar
+    from evidex.cli.console import print_json
     from evidex.cli.stopping import exit_code, stoppable
-    from evidex.data.discover import check_places
     from evidex.data.items import ReadOptions
     from evidex.data.rendering import TileOptions
-    from evidex.errors import InputError
-    from evidex.files import check_folder, check_target, write_json_atomic
+    from evidex.files import write_json_atomic
     from evidex.retrieval.indexing import IndexOptions
 
     tiles = TileOptions(tile, overlap, whole_numbers(bands), _percentiles(stretch))
     options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune, force=force)
-    check_places(paths)
-    check_folder(gallery)
-    if report is not None:
-        check_target(report)
+    _check(paths, gallery, report)
     made = _new_folders(gallery)
     try:
         with stoppable():
             opened = _open_or_create(gallery, model)
-            with progress_bar("Indexing") as progress:
-                outcome = opened.add(paths, options=options, progress=progress)
+            outcome, refusal = _indexed(opened, paths, options)
             sources = _calibrated(opened) if self_calibrate and outcome.rows else []
     except KeyboardInterrupt as stop:
         typer.echo(_what_stays(gallery, made), err=True)
         raise typer.Exit(exit_code(stop)) from None
     content = _content(outcome, gallery, sources)
-    if nothing := _came_to_nothing(outcome):
+    if nothing := refusal is None and _came_to_nothing(outcome):
         _remove(opened, made)
     if report is not None:
         write_json_atomic(report, content)
     if nothing:
-        raise InputError(_complaint(paths, outcome))
+        raise _complaint(paths, outcome)
     if as_json:
         print_json(content)
     else:
         _tell(outcome, gallery, sources)
+    if refusal is not None:
+        raise refusal
+
+
+def _check(paths: list[str], gallery: Path, report: Path | None) -> None:
+    """Refuse places that cannot be read or written before anything is made."""
+    from evidex.data.discover import check_places
+    from evidex.files import check_folder, check_target
+
+    check_places(paths)
+    check_folder(gallery)
+    if report is not None:
+        check_target(report)
+
+
+def _indexed(gallery: Gallery, paths: list[str], options: IndexOptions) -> tuple[IndexReport, NotPrunedError | None]:
+    """What was done, and why nothing was pruned if that was refused."""
+    from evidex.cli.console import progress_bar
+    from evidex.retrieval.indexing import NotPrunedError
+
+    with progress_bar("Indexing") as progress:
+        try:
+            return gallery.add(paths, options=options, progress=progress), None
+        except NotPrunedError as refusal:
+            return refusal.report, refusal
 
 
 def _open_or_create(path: Path, model: str | None) -> Gallery:
@@ -141,17 +161,18 @@ def _remove(gallery: Gallery, made: list[Path]) -> None:
             folder.rmdir()
 
 
-def _complaint(paths: list[str], outcome: IndexReport) -> str:
+def _complaint(paths: list[str], outcome: IndexReport) -> InputError:
     from evidex.data.discover import printable
+    from evidex.errors import InputError
 
     shown = "'" + "', '".join(printable(path) for path in paths[:3]) + ("', …" if len(paths) > 3 else "'")
     kinds = "JPEG, PNG, TIFF, WebP or JPEG 2000 files"
     if not outcome.skipped:
-        return f"{shown}: nothing to index was found; give {kinds}, or folders that hold some"
+        return InputError(f"{shown}: nothing to index was found; give {kinds}, or folders that hold some")
     reason, often = Counter(skip.reason for skip in outcome.skipped).most_common(1)[0]
     example = next(skip for skip in outcome.skipped if skip.reason == reason)
     count = f"all {len(outcome.skipped)} files were skipped, {often} like" if len(outcome.skipped) > 1 else "skipped"
-    return f"{shown}: nothing was indexed; {count}: {Path(example.name).name}: {reason}"
+    return InputError(f"{shown}: nothing was indexed; {count}: {Path(example.name).name}: {reason}")
 
 
 def _calibrated(gallery: Gallery) -> list[str]:
@@ -189,13 +210,9 @@ def _tell(outcome: IndexReport, gallery: Path, sources: list[str]) -> None:
     if len(told) > _SHOWN_SKIPS:
         rest = len(told) - _SHOWN_SKIPS
         console.print(f"… and {rest} more; --report FILE lists all of them", style="yellow", highlight=False)
-    counts = {"added": outcome.added, "updated": outcome.updated, "unchanged": outcome.unchanged}
-    counts |= {"moved": outcome.moved, "skipped": len(outcome.skipped)}
-    parts = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none"
-    copies = f" ({len(outcome.duplicates)} of them copies of others)" if outcome.duplicates else ""
     pruned = f"; {outcome.pruned} pruned" if outcome.pruned else ""
     rate = f", {outcome.encoded / outcome.seconds:.0f} pictures/s" if outcome.encoded else ""
-    typer.echo(f"{outcome.found} files found: {parts}{copies}{pruned}; {outcome.seconds:.1f} s{rate}")
+    typer.echo(f"{outcome.found} files found: {_counts(outcome)}{pruned}; {outcome.seconds:.1f} s{rate}")
     if outcome.unplaced:
         one = outcome.unplaced == 1
         typer.echo(
@@ -206,6 +223,19 @@ def _tell(outcome: IndexReport, gallery: Path, sources: list[str]) -> None:
         f"{outcome.rows} rows in {gallery}: {_kinds(outcome)}"
         + (f"; calibrated for {', '.join(sources)}" if sources else "")
     )
+
+
+def _counts(outcome: IndexReport) -> str:
+    """What became of the files; copies are among those that were written now, so they are told with these."""
+    written = _listed({"added": outcome.added, "updated": outcome.updated})
+    if written and outcome.duplicates:
+        written[-1] += f" ({len(outcome.duplicates)} of them copies of others)"
+    rest = _listed({"unchanged": outcome.unchanged, "moved": outcome.moved, "skipped": len(outcome.skipped)})
+    return ", ".join([*written, *rest]) or "none"
+
+
+def _listed(counts: dict[str, int]) -> list[str]:
+    return [f"{count} {name}" for name, count in counts.items() if count]
 
 
 def _kinds(outcome: IndexReport) -> str:

@@ -153,14 +153,15 @@ def _bend(ring: list[Point], middles: list[Point], beside: list[Point]) -> float
 
 
 def _places(crs: Any, transform: Any, pixels: list[Point]) -> list[Point] | None:
-    """``pixels`` in the coordinates of ``crs``; in degrees, a grid may stand out over a pole by less than a pixel."""
+    """``pixels`` in the coordinates of ``crs``; in angles, a grid may stand out over a pole by less than a pixel."""
     places = _applied(transform, pixels)
     if not crs.is_geographic:
         return places
-    most = 90.0 + abs(transform.e)
-    if not all(abs(x) <= 540.0 and abs(y) <= most for x, y in places):
+    pole = round(math.pi / 2 / crs.units_factor[1], 6)  # 90 degrees, 100 grads
+    most = pole + abs(transform.e)
+    if not all(abs(x) <= 6 * pole and abs(y) <= most for x, y in places):
         return None
-    return [(x, max(-90.0, min(90.0, y))) for x, y in places]
+    return [(x, max(-pole, min(pole, y))) for x, y in places]
 
 
 def _applied(transform: Any, points: list[Point]) -> list[Point]:
@@ -182,13 +183,31 @@ def _warped(source: Any, target: Any, points: list[Point]) -> list[Point] | None
 
 
 def _comes_back(crs: Any, transform: Any, points: list[Point], pixels: list[Point]) -> bool:
-    """Whether ``points`` lead back to ``pixels``: far outside its range a projection gives places of something else."""
+    """Whether ``points`` lead back to ``pixels``: far outside its range a projection gives places of something else.
+
+    A map that goes on over its end, as over the 180th meridian, leads back to the same place a turn away.
+    """
     if crs.is_geographic:
         return True
     back = _warped(_WGS84, crs, points)
     if back is None:
         return False
-    return all(math.dist(a, b) < _LARGEST_RETURN for a, b in zip(_applied(~transform, back), pixels, strict=True))
+    missed = [(place, pixel) for place, pixel in zip(back, pixels, strict=True) if not _met(transform, place, pixel)]
+    turn = _turn(crs) if missed else 0.0
+    return all(any(_met(transform, (x + by, y), pixel) for by in (turn, -turn)) for (x, y), pixel in missed)
+
+
+def _met(transform: Any, place: Point, pixel: Point) -> bool:
+    return math.dist(_applied(~transform, [place])[0], pixel) < _LARGEST_RETURN
+
+
+def _turn(crs: Any) -> float:
+    """How far apart the ends of a map lie on which all parallels are as long as the equator; 0 if it has none.
+
+    Of three points a third of a turn apart, the outermost are two thirds apart wherever the map is cut.
+    """
+    thirds = _warped(_WGS84, crs, [(-120.0, 0.0), (0.0, 0.0), (120.0, 0.0)])
+    return 0.0 if thirds is None else 1.5 * (max(x for x, _ in thirds) - min(x for x, _ in thirds))
 
 
 def _poles_in(crs: Any, transform: Any, window: Window) -> list[float]:

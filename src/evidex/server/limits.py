@@ -20,6 +20,8 @@ from evidex.server.settings import Settings
 T = TypeVar("T")
 # A server that is merely busy must not be taken for dead and restarted, and must be able to say how busy it is.
 _PROBES = ("/health", "/ready", "/metrics")
+_PATIENCE_SECONDS = 1.0
+"""So long a body may pause, as honest ones do, before another request may take its place."""
 CLIENT_LEFT = 499  # as nginx counts it; nobody is there to be told
 
 
@@ -107,18 +109,18 @@ class Limits:
 
 
 class _Slots:
-    """Room for so many requests. One whose body has yet to come has its place only until another needs it."""
+    """Room for so many requests. One whose body has come to a halt has its place only until another needs it."""
 
     def __init__(self, count: int) -> None:
         self._count = count
         self._held: set[_Body] = set()
-        self.arriving: dict[_Body, None] = {}
-        """Bodies that are waited for; the one that has not moved for longest comes first."""
+        self.arriving: dict[_Body, float] = {}
+        """Bodies that are waited for, and since when; the one that has not moved for longest comes first."""
 
     def enter(self, body: _Body) -> bool:
         if len(self._held) >= self._count:
             slowest = next((one for one in self.arriving if one in self._held), None)
-            if slowest is None:
+            if slowest is None or asyncio.get_running_loop().time() - self.arriving[slowest] < _PATIENCE_SECONDS:
                 return False
             self._held.remove(slowest)
             slowest.give_way()
@@ -155,7 +157,7 @@ class _Body:
         return message
 
     async def _next(self) -> Message:
-        self._slots.arriving[self] = None
+        self._slots.arriving[self] = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout_at(self._end) as self._clock:
                 return await self._receive()

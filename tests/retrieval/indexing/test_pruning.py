@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,21 @@ def test_a_folder_whose_files_were_all_renamed_is_pruned(gallery: Gallery, tmp_p
     (tmp_path / "a" / "old").rename(tmp_path / "a" / "new")
     report = gallery.add(tmp_path / "a", options=PRUNE)
     assert (report.moved, report.pruned, report.rows) == (12, 0, 12)
+
+
+@pytest.mark.parametrize("left", ["nothing", "the empty place", "another file"])
+def test_a_mirror_does_not_take_the_rows_of_a_disk_that_is_away(gallery: Gallery, tmp_path: Path, left: str) -> None:
+    write_images(tmp_path / "disk", 3)
+    gallery.add(tmp_path / "disk")
+    shutil.copytree(tmp_path / "disk", tmp_path / "mirror")
+    (tmp_path / "disk").rename(tmp_path / "away")
+    if left != "nothing":
+        (tmp_path / "disk").mkdir()
+    if left == "another file":  # then the place is there, and its pictures were taken away
+        (tmp_path / "disk" / "notes.txt").touch()
+    report = gallery.add(tmp_path / "mirror")
+    assert (report.encoded, report.duplicates) == (0, ())
+    assert (report.added, report.moved, report.rows) == ((0, 3, 3) if left == "another file" else (3, 0, 6))
 
 
 def test_another_disk_in_the_same_place_drops_nothing(gallery: Gallery, tmp_path: Path) -> None:

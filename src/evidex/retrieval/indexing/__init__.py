@@ -12,14 +12,14 @@ from evidex.data.discover import discover
 from evidex.errors import InputError
 from evidex.progress import Progress, silent
 from evidex.retrieval.indexing.options import IndexOptions
-from evidex.retrieval.indexing.report import Duplicate, IndexReport
+from evidex.retrieval.indexing.report import Duplicate, IndexReport, NotPrunedError
 from evidex.retrieval.indexing.run import IndexRun
 from evidex.retrieval.rows import Row, text_id
 
 if TYPE_CHECKING:
     from evidex.retrieval.gallery import Gallery
 
-__all__ = ["Duplicate", "IndexOptions", "IndexReport", "index_paths", "index_texts"]
+__all__ = ["Duplicate", "IndexOptions", "IndexReport", "NotPrunedError", "index_paths", "index_texts"]
 
 _TEXTS_A_COMMIT = 4096
 
@@ -35,7 +35,10 @@ def index_paths(
         run.work()
         gallery.forget_losses()
         gallery.vectors  # noqa: B018 (mapped now, so that the first search need not)
-        return run.report(time.monotonic() - started)
+        report = run.report(time.monotonic() - started)
+    if run.refusal is not None:
+        raise NotPrunedError(str(run.refusal), report)
+    return report
 
 
 def index_texts(gallery: Gallery, texts: Sequence[str], source: str, progress: Progress = silent) -> int:

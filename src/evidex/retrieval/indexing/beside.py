@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from bisect import bisect_left
+from pathlib import Path
+from typing import NamedTuple
 
 from evidex.data.discover import IMAGE_SUFFIXES
 
-_Entry = tuple[str, int, int, int]
+# Of files whose names go on after the raster's without a dot, only these are read with it.
+_METADATA = re.compile(r"_(rpc|rpb|imd|mtl|metadata)\.\w+", re.IGNORECASE)
+_READ_WHOLE = 2**20
+"""Bytes; of larger files, as overviews are, size and time speak for the content."""
+
+
+class _Entry(NamedTuple):
+    name: str
+    size: int
+    mtime_ns: int
 
 
 class Beside:
@@ -16,24 +28,45 @@ class Beside:
 
     def __init__(self) -> None:
         self._folders: dict[str, list[_Entry]] = {}
+        self._words: dict[str, str] = {}
 
     def of(self, path: str) -> str:
-        """A word for the state of the files that share the name of ``path`` up to its ending; "" where there are none.
+        """A word for the state of the files that are read with ``path``; "" where there are none.
 
-        Their own names may go on after it, as in ``scene.tfw``, ``scene.tif.ovr`` and ``scene_RPC.txt``.
+        They have its name up to its ending and go on after it, as in ``scene.tfw``, ``scene.tif.ovr`` and
+        ``scene_RPC.txt``. The word tells what they hold and not where they lie: it is the same after a move.
         """
-        folder, name = os.path.split(path)
-        stem = os.path.splitext(name)[0]  # noqa: PTH122 (a path may hold bytes that are no UTF-8)
-        if folder not in self._folders:
-            self._folders[folder] = _listed(folder)
-        entries = self._folders[folder]
-        first = last = bisect_left(entries, (stem, 0, 0, 0))
-        while last < len(entries) and entries[last][0].startswith(stem):
-            last += 1
-        mine = entries[first:last]
-        if not mine:
-            return ""
-        return " beside " + hashlib.blake2b(repr(mine).encode(), digest_size=6).hexdigest()
+        if path not in self._words:
+            folder, name = os.path.split(path)
+            stem = os.path.splitext(name)[0]  # noqa: PTH122 (a path may hold bytes that are no UTF-8)
+            if folder not in self._folders:
+                self._folders[folder] = _listed(folder)
+            mine = [_state(folder, entry, stem) for entry in _with_stem(self._folders[folder], stem)]
+            told = hashlib.blake2b(repr(mine).encode(), digest_size=6).hexdigest()
+            self._words[path] = f" beside {told}" if mine else ""
+        return self._words[path]
+
+
+def _with_stem(entries: list[_Entry], stem: str) -> list[_Entry]:
+    found = []
+    for joint in (".", "_"):
+        place = bisect_left(entries, (stem + joint,))
+        while place < len(entries) and entries[place].name.startswith(stem + joint):
+            if joint == "." or _METADATA.fullmatch(entries[place].name, len(stem)):
+                found.append(entries[place])
+            place += 1
+    return found
+
+
+def _state(folder: str, entry: _Entry, stem: str) -> tuple[str, int, int | str]:
+    held: int | str = entry.mtime_ns
+    if entry.size <= _READ_WHOLE:
+        try:
+            with Path(folder, entry.name).open("rb") as stream:
+                held = hashlib.blake2b(stream.read(_READ_WHOLE), digest_size=16).hexdigest()
+        except OSError:
+            pass  # then its content does not bear on how the raster is read now
+    return entry.name[len(stem) :], entry.size, held
 
 
 def _listed(folder: str) -> list[_Entry]:
@@ -44,7 +77,7 @@ def _listed(folder: str) -> list[_Entry]:
                 if os.path.splitext(entry.name)[1].lower() in IMAGE_SUFFIXES or not entry.is_file():  # noqa: PTH122
                     continue
                 status = entry.stat()
-                entries.append((entry.name, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+                entries.append(_Entry(entry.name, status.st_size, status.st_mtime_ns))
     except OSError:
         return []  # then nothing beside a file can be read with it either
     return sorted(entries)

@@ -25,6 +25,19 @@ def is_gone(path: str) -> bool:
     return not stat.S_ISREG(status.st_mode) or status.st_size == 0
 
 
+def is_taken_away(path: str, roots: frozenset[str]) -> bool:
+    """Whether a file is gone from a place that is there, and not with its folder or disk, which may come back."""
+    if not is_gone(path):
+        return False
+    if _root(path, roots) is not None:
+        return True
+    try:
+        with os.scandir(os.path.dirname(path)) as listing:  # noqa: PTH120 (a path may hold bytes that are no UTF-8)
+            return next(listing, None) is not None
+    except OSError:
+        return False
+
+
 @dataclass(frozen=True)
 class Pruning:
     """What of the files that a gallery knew before a run lies in the given places, and whether it may be dropped."""

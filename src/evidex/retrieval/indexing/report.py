@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from evidex.data.discover import printable
 from evidex.data.records import Skip
+from evidex.errors import InputError
 from evidex.progress import Progress
 from evidex.retrieval.indexing.known_files import KnownFile
 
@@ -52,6 +53,14 @@ class IndexReport:
     """Rasters read now that have coordinates, of which some or all cannot be told in degrees: a place finds less of
     them, or nothing."""
     seconds: float
+
+
+class NotPrunedError(InputError):
+    """Files were indexed, but nothing was pruned, since too much would have gone; ``report`` tells what was done."""
+
+    def __init__(self, message: str, report: IndexReport) -> None:
+        super().__init__(message)
+        self.report = report
 
 
 class Tally:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from evidex.data.discover import Findings, FoundFile
 from evidex.data.sidecars import captions_beside
+from evidex.errors import InputError
 from evidex.progress import Progress
 from evidex.retrieval.indexing.beside import Beside
 from evidex.retrieval.indexing.decode_worker import (
@@ -33,7 +34,7 @@ from evidex.retrieval.indexing.decode_worker import (
 from evidex.retrieval.indexing.decoding import DecodePool
 from evidex.retrieval.indexing.known_files import Encoded, KnownFile, KnownFiles, State
 from evidex.retrieval.indexing.options import IndexOptions
-from evidex.retrieval.indexing.pruning import Pruning, is_gone
+from evidex.retrieval.indexing.pruning import Pruning, is_gone, is_taken_away
 from evidex.retrieval.indexing.report import IndexReport, Meter, Tally
 from evidex.retrieval.rows import Row, item_id
 
@@ -61,6 +62,7 @@ class IndexRun:
         self._gallery = gallery
         self._options = options
         self._findings = findings
+        self._roots = frozenset(findings.roots)
         self._known = KnownFiles(gallery)
         self._before = frozenset(file.path for file in self._known.files())
         self._beside = Beside()
@@ -79,6 +81,8 @@ class IndexRun:
         self._compacted = 0
         self._last_commit = time.monotonic()
         self._meter = Meter(progress)
+        self.refusal: InputError | None = None
+        """Why nothing was pruned, though that was asked for; all else is done all the same."""
 
     def work(self) -> None:
         pruning = Pruning.of(self._findings, self._before, self._options.force)
@@ -91,12 +95,19 @@ class IndexRun:
             self._run(tasks)
             tasks, self._again = self._again, []
         if self._options.prune:
-            dropped = [path for path in {*pruning.gone(), *self._failed} if self._known.get(path) is not None]
-            pruning.check(dropped)
-            self._known.drop(dropped)
-            self._tally.counts["pruned"] = len(dropped)
+            self._prune(pruning)
         if self._gallery.pieces() > _PIECES_LEFT or self._known.writes:
             self._gallery.compact()
+
+    def _prune(self, pruning: Pruning) -> None:
+        dropped = [path for path in {*pruning.gone(), *self._failed} if self._known.get(path) is not None]
+        try:
+            pruning.check(dropped)
+        except InputError as refusal:
+            self.refusal = refusal
+        else:
+            self._known.drop(dropped)
+            self._tally.counts["pruned"] = len(dropped)
 
     def _run(self, tasks: Sequence[Task]) -> None:
         settings = WorkerSettings(self._options.read, fit_of(self._gallery.model))
@@ -271,7 +282,9 @@ class IndexRun:
         moved = {
             source.path: copy.path
             for copy, source in sources
-            if self._known.get(source.path) is source and source.path != copy.path and is_gone(source.path)
+            if self._known.get(source.path) is source
+            and source.path != copy.path
+            and is_taken_away(source.path, self._roots)
         }
         self._known.drop(moved)
         for copy, source in sources:
