@@ -19,7 +19,7 @@ from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrat
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
-from evidex.retrieval.scan.scan import scan as scan_module
+from evidex.retrieval.scan import scan as scan_module
 from evidex.server.settings import Settings
 from tests.retrieval.archive import picture
 from tests.server.places import ANSWERED, asking, make_gallery, texts_by_verdict
