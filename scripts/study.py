@@ -1,8 +1,8 @@
 """Train a list of variants of one configuration and tabulate them: ``python scripts/study.py configs/study/NAME.toml``.
 
 A study is a TOML file: ``base`` (a configuration), ``common`` (overrides of all runs), ``seeds``, a list of ``[[run]]``
-with ``name`` and ``set`` (overrides), and a list of ``[[committee]]`` with ``name``, ``members`` (names of runs) and
-``views``, put together once the runs are there. Every run goes through the same code as ``evidex train``; each finished
+with ``name`` and ``set`` (overrides), and a list of ``[[committee]]`` with ``name`` and ``members`` (names of runs),
+put together once the runs are there. Every run goes through the same code as ``evidex train``; each finished
 one adds a line to the results, and one that is there already is not repeated, unless it failed. In overrides and
 member names ``{seed}`` and ``{runs}`` stand for the seed and the folder of the runs. ``measure = "scores"`` adds the
 worth of the uncertainty to the recall of the clean and the noisy split, ``"all"`` that of test-time augmentation too.
@@ -51,7 +51,6 @@ class Job:
     deadline: float
     keep: bool
     members: tuple[Path, ...] = ()
-    views: int = 1
 
 
 def main() -> int:
@@ -117,7 +116,7 @@ def _check_same(
 def _meaning(job: Job) -> dict[str, Any]:
     """What a run's result depends on: its configuration but for places, or the members of a committee."""
     if job.members:
-        return {"members": [path.parent.name for path in job.members], "views": job.views}
+        return {"members": [path.parent.name for path in job.members]}
     from evidex.checked import to_table
     from evidex.config import load_config
     from evidex.errors import ConfigError
@@ -167,7 +166,6 @@ def _job(run: dict[str, Any], seed: int, study: dict[str, Any], arguments: argpa
         time.time() + arguments.until,
         arguments.keep,
         tuple(arguments.output / filled(member) / "model.safetensors" for member in run.get("members", [])),
-        run.get("views", 1),
     )
 
 
@@ -223,7 +221,7 @@ def _committee(job: Job, line: dict[str, Any]) -> Model:
         raise ModelError("a member is no model of towers; only those can be put together")
     line["members"] = [path.parent.name for path in job.members]
     temperature = float(np.mean([model.temperature for model in models]))
-    model = Model(CommitteeEncoder(towers, views=job.views), temperature, card={"members": line["members"]})
+    model = Model(CommitteeEncoder(towers), temperature, card={"members": line["members"]})
     job.folder.mkdir(parents=True, exist_ok=True)
     model.save(job.folder / "model.safetensors")
     return model

@@ -36,7 +36,7 @@ name = "plain"
 [[run]]
 name = "varied"
 seeds = [0]
-set = ["data.erase=0.5", "data.mask_words=0.2", "data.smallest_crop=0.5", "train.whiten=0.1"]
+set = ["data.degrade=0.5", "train.whiten=0.1"]
 [[run]]
 name = "broken"
 seeds = [0]
@@ -47,7 +47,6 @@ name = "unwanted"
 name = "both"
 seeds = [0]
 members = ["plain-s{{seed}}", "varied-s{{seed}}"]
-views = 8
 measure = "all"
 """
 SECOND = """
@@ -56,7 +55,7 @@ dataset = "elsewhere"
 common = ["mentors.image={{runs}}/both-s0/model.safetensors", "mentors.text={{runs}}/both-s0/model.safetensors"]
 [[run]]
 name = "pupil"
-set = ["loss.relation=true", "loss.soft_targets=mentors"]
+set = ["loss.relation=true"]
 """
 
 

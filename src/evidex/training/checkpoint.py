@@ -16,6 +16,10 @@ from evidex.errors import ModelError
 from evidex.files import write_atomic
 
 FORMAT = 1
+_OFF: dict[str, dict[str, Any]] = {  # what checkpoints of before say of switches that are gone
+    "data": {"smallest_crop": 0.75, "erase": 0.0, "mask_words": 0.0},
+    "loss": {"soft_targets": "none", "softness": 0.3, "soft_temperature": 0.1},
+}
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def load_checkpoint(
     found = description.get("format") if isinstance(description, dict) else None
     if found != FORMAT or not isinstance(description.get("config"), dict):
         raise ModelError(f"'{path}' has checkpoint format {reprlib.repr(found)}, this version reads {FORMAT}")
-    before, now = _without_pace(description["config"]), _without_pace(config)
+    before, now = _compared(description["config"]), _compared(config)
     if before != now:
         changed = _first_difference(before, now)
         raise ModelError(
@@ -99,10 +103,13 @@ def load_checkpoint(
         raise ModelError(f"'{path}' does not hold this run's state ({cause}); remove it to start anew") from None
 
 
-def _without_pace(config: dict[str, Any]) -> dict[str, Any]:
-    """Return ``config`` without what a run may change on its way: how often it is saved."""
-    train = {key: value for key, value in config.get("train", {}).items() if key != "checkpoint_every"}
-    return {**config, "train": train}
+def _compared(config: dict[str, Any]) -> dict[str, Any]:
+    """Return ``config`` without what makes no other run: how often it is saved, and old switches that were off."""
+    ours = {**config, "train": {**config.get("train", {}), "checkpoint_every": None}}
+    for section, switches in _OFF.items():
+        values = ours.get(section, {})
+        ours[section] = {key: value for key, value in values.items() if key not in switches or value != switches[key]}
+    return ours
 
 
 def _under(prefix: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -27,7 +27,7 @@ from evidex.files import check_folder, write_json_atomic
 from evidex.losses.total import LossParts
 from evidex.progress import Progress, silent
 from evidex.training.acquaint import acquaint_saved
-from evidex.training.augment import augment, degrade, erase, mask_words
+from evidex.training.augment import augment, degrade
 from evidex.training.batches import Batch, Sentences, epoch_batches, spread, step_generator, steps_per_epoch
 from evidex.training.checkpoint import Progressed, load_checkpoint, save_checkpoint
 from evidex.training.distributed import World
@@ -92,10 +92,6 @@ def train(
 
     torch.manual_seed(config.seed)
     encoder = build_start(config, train_set).to(device)
-    if config.data.mask_words and encoder.mask_id is None:
-        raise ConfigError(
-            "data.mask_words needs a tokenizer with a marker for hidden words, which CLIP's has not; set 0"
-        )
     scale = nn.Parameter(torch.tensor(np.log(1 / 0.07), device=device, dtype=torch.float32))
     optimizer = build_optimizer(encoder, scale, config.train)
     average = WeightAverage(encoder, config.train.ema_decay) if config.train.ema_decay else None
@@ -268,11 +264,9 @@ def _pairs(
     """Return the batch on the device, pictures varied as the configuration says."""
     pixels = _rows(split.pixels, batch.images).to(device, non_blocking=True)
     if config.data.augment:
-        pixels = augment(pixels, generator, smallest_crop=config.data.smallest_crop)
+        pixels = augment(pixels, generator)
     if config.data.degrade:
         pixels = degrade(pixels, config.data.degrade, generator)
-    if config.data.erase:
-        pixels = erase(pixels, config.data.erase, generator)
     sentences = split.sentences.of_caption[batch.captions.reshape(-1)]
     rows = torch.from_numpy(sentences).to(device)
     if config.data.substitute:
@@ -282,8 +276,6 @@ def _pairs(
     else:
         longest = int(split.lengths[sentences].max())
         tokens = {name: ids[rows, :longest] for name, ids in split.tokens.items()}
-    if config.data.mask_words:
-        tokens = mask_words(tokens, config.data.mask_words, encoder.mask_id or 0, generator)
     return Pairs(
         pixels,
         tokens,
