@@ -79,7 +79,7 @@ def alone(output: Path) -> Iterator[None]:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise ConfigError(f"'{output}' is in use by another benchmark; wait for it or choose --output") from None
+            raise ConfigError(f"'{output}' is in use by another plan; wait for it or choose --output") from None
         yield
 
 

@@ -33,12 +33,12 @@ def run_study(
     wanted = chosen(runs, only)
     lines = lines or place.output / "results.jsonl"
     check_folder(place.output)
-    finished = [line for line in _read(lines) if "error" not in line]  # what failed is tried again
-    _check_same(runs, finished, lines)
-    done = {line["name"] for line in finished}
-    waiting = [run for run in wanted if run.key not in done]
     count = failed = 0
     with alone(place.output):
+        finished = [line for line in _read(lines) if "error" not in line]  # what failed is tried again
+        _check_same(runs, finished, lines)
+        done = {line["name"] for line in finished}
+        waiting = [run for run in wanted if run.key not in done]
         lines.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(lines, "".join(json.dumps(line) + "\n" for line in finished))
         for line in results(waiting, partial(do_run, place=place), jobs):
