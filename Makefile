@@ -56,8 +56,8 @@ bench: setup
 # SET="train.batch_size=8 train.epochs=1" and the like change all of its runs.
 large-model: setup
 	$(BIN)/python scripts/fetch_weights.py resnet50 efficientnet_lite0 efficientnet_lite2 minilm
-	$(BIN)/python scripts/study.py configs/study/mentors.toml --output runs/large --dataset $(RSICD) $(SET)
-	$(BIN)/python scripts/study.py configs/study/large.toml --output runs/large --dataset $(RSICD) $(SET) --only large-s0
+	$(BIN)/evidex study configs/study/mentors.toml --output runs/large --dataset $(RSICD) $(SET)
+	$(BIN)/evidex study configs/study/large.toml --output runs/large --dataset $(RSICD) $(SET) --only large-s0
 
 weights: setup
 	$(BIN)/python scripts/fetch_weights.py

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evidex.checked import parse, to_table
-from evidex.config import Config, EncoderConfig, LossConfig, TrainConfig, load_config
+from evidex.config import Config, EncoderConfig, LossConfig, TrainConfig, load_config, merged
 from evidex.errors import ConfigError
 
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.toml"))
@@ -122,3 +122,43 @@ def test_overrides_are_toml_values_or_words(tmp_path: Path) -> None:
         load_config(path, ["train.epochs"])
     with pytest.raises(ConfigError, match=r"unknown key 'epohcs'"):
         load_config(path, ["train.epohcs=5"])
+
+
+def test_a_base_is_changed_section_by_section(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "first.toml").write_text("seed = 1\noutput = 'a'\n[train]\nepochs = 2\nbatch_size = 8")
+    (tmp_path / "inner" / "second.toml").write_text("base = '../first.toml'\noutput = 'b'\n[train]\nepochs = 3")
+    (tmp_path / "third.toml").write_text("base = 'inner/second.toml'\n[loss]\nb2 = 0.5")
+    config = load_config(tmp_path / "third.toml", ["train.epochs=4"])
+    assert (config.seed, config.output, config.loss.b2) == (1, "b", 0.5)
+    assert (config.train.epochs, config.train.batch_size) == (4, 8)
+    assert load_config(tmp_path / "inner" / "second.toml").train.epochs == 3
+
+
+@pytest.mark.parametrize(
+    ("bases", "message"),
+    [
+        (["'0.toml'"], "0.toml' is a base of itself"),
+        (["'1.toml'", "'2.toml'", "'../{folder}/0.toml'"], "0.toml' is a base of itself"),
+        ([f"'{number + 1}.toml'" for number in range(8)], "8.toml' is the base .* more than 8 files"),
+        (["'missing.toml'"], "missing.toml' does not exist"),
+        (["'.'"], "is a folder"),
+        (["''"], "base = ''; give the path"),
+        (["7"], "base = 7; give the path"),
+        (['"a\\u0000b"'], "no name that a file can have"),
+    ],
+)
+def test_a_base_that_cannot_be_is_refused_in_one_line(tmp_path: Path, bases: list[str], message: str) -> None:
+    for number, base in enumerate(bases):
+        (tmp_path / f"{number}.toml").write_text(f"base = {base.format(folder=tmp_path.name)}\nseed = 1")
+    (tmp_path / "8.toml").write_text("seed = 2")
+    with pytest.raises(ConfigError, match=message) as caught:
+        load_config(tmp_path / "0.toml")
+    assert "\n" not in str(caught.value)
+
+
+def test_merging_leaves_both_sides_as_they_were() -> None:
+    table, changes = {"a": {"x": 1, "y": 2}, "b": 3}, {"a": {"y": 5}, "c": {"z": 6}}
+    assert merged(table, changes) == {"a": {"x": 1, "y": 5}, "b": 3, "c": {"z": 6}}
+    assert table == {"a": {"x": 1, "y": 2}, "b": 3}
+    assert changes == {"a": {"y": 5}, "c": {"z": 6}}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import reprlib
 import typing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +32,7 @@ __all__ = ["Config", "DataConfig", "EncoderConfig", "LossConfig", "MentorConfig"
 Side = Annotated[int, Range(1, 4096, "1 to 4096 pixels")]
 Dim = Annotated[int, Range(1, 1 << 16, f"1 to {1 << 16}")]
 Layers = Annotated[int, Range(0, 1024, "0 or more, at most 1024")]
+_MOST_BASES = 8
 BatchSize = Annotated[int, Range(2, MOST, f"two pairs at least, at most {MOST}")]
 
 
@@ -44,9 +47,6 @@ class DataConfig(Checked):
     degrade: Share = 0.0  # share of training images degraded by Eqs. 21–24: a variant of its own, off in ELC
     substitute: Share = 0.0  # share of training captions varied by the lexicon; likewise
     captions_per_image: Count = 1  # captions of an image that enter one step, each as a pairing of its own
-    smallest_crop: PositiveShare = 0.75  # of the picture's side, when pictures are varied
-    erase: Share = 0.0  # share of training images of which a rectangle is blanked
-    mask_words: Share = 0.0  # share of the caption's word pieces that are hidden
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,6 @@ class LossConfig(Checked):
     b3: NotNegative = 1.0
     mask_equal_captions: bool = True  # False = captions equal to the positive's are negatives, to the letter
     margin: NotNegative = 0.2  # of the triplet losses
-    soft_targets: Literal["none", "captions", "mentors"] = "none"  # whose view of what else answers; off in ELC
-    softness: Share = 0.3  # share of the target that is the mentors' view
-    soft_temperature: Positive = 0.1
 
 
 @dataclass(frozen=True)
@@ -142,11 +139,44 @@ class Config(Checked):
 
 
 def load_config(path: Path, overrides: typing.Sequence[str] = ()) -> Config:
-    """Read ``path``; ``overrides`` are ``section.key=value``, the value as in TOML (bare words are strings)."""
-    table = read_toml(path, ConfigError)
+    """Read ``path``; ``overrides`` are ``section.key=value``, the value as in TOML (bare words are strings).
+
+    The file may name another one as its ``base``, relative to itself, and then holds only what differs.
+    """
+    table = _read_with_bases(path)
     for override in overrides:
         _apply_override(table, override)
     return parse(Config, table, str(path))
+
+
+def merged(table: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """``table`` with ``changes`` put in, section by section."""
+    result = dict(table)
+    for key, value in changes.items():
+        known = result.get(key)
+        result[key] = merged(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+    return result
+
+
+def _read_with_bases(path: Path) -> dict[str, Any]:
+    """``path`` over its base over that one's base, and so on."""
+    tables: list[dict[str, Any]] = []
+    seen: set[Path] = set()
+    while True:
+        table = read_toml(path, ConfigError)
+        place = path.resolve()
+        if place in seen:
+            raise ConfigError(f"'{path}' is a base of itself; take base out of one of these files")
+        if len(seen) == _MOST_BASES:
+            raise ConfigError(f"'{path}' is the base of a base of … more than {_MOST_BASES} files; join some of them")
+        seen.add(place)
+        base = table.pop("base", None)
+        tables.append(table)
+        if base is None:
+            return functools.reduce(merged, reversed(tables))
+        if not isinstance(base, str) or not base.strip():
+            raise ConfigError(f"{path}: base = {reprlib.repr(base)}; give the path of a configuration")
+        path = path.parent / base
 
 
 def _apply_override(table: dict[str, Any], override: str) -> None:

@@ -1,4 +1,4 @@
-"""A committee: its similarity is its members' mean, and turning a picture changes nothing where all turns are seen."""
+"""A committee: its similarity is its members' mean, and it is one model."""
 
 from pathlib import Path
 
@@ -37,21 +37,6 @@ def test_its_similarity_is_the_mean_of_its_members() -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("views", [4, 8])
-def test_all_views_of_a_picture_are_one_picture(views: int) -> None:
-    committee = CommitteeEncoder([_member(0)], views=views)
-    pixels = _pixels()
-    seen = committee.image_features(pixels)
-    torch.testing.assert_close(committee.image_features(torch.rot90(pixels, 1, (2, 3))), seen)
-    mirrored = committee.image_features(pixels.flip(3))
-    if views == 8:
-        torch.testing.assert_close(mirrored, seen)
-    else:
-        assert (mirrored - seen).abs().max() > 1e-4
-    assert (CommitteeEncoder([_member(0)]).image_features(pixels) - seen).abs().max() > 1e-4
-
-
-@torch.no_grad()
 def test_members_of_other_sizes_see_the_picture_at_their_own() -> None:
     large, small = _member(0, 64), _member(1, 32)
     committee = CommitteeEncoder([small, large])
@@ -64,7 +49,7 @@ def test_members_of_other_sizes_see_the_picture_at_their_own() -> None:
 
 def test_it_is_saved_and_loaded_as_one_model(tmp_path: Path) -> None:
     path = tmp_path / "committee.safetensors"
-    model = Model(CommitteeEncoder([_member(0), _member(1)], views=8), 0.1)
+    model = Model(CommitteeEncoder([_member(0), _member(1)]), 0.1)
     model.save(path)
     again = load_model(path, device="cpu")
     assert again.fingerprint == model.fingerprint
@@ -78,23 +63,17 @@ def test_it_is_saved_and_loaded_as_one_model(tmp_path: Path) -> None:
     assert not holds_model(tmp_path / "missing.safetensors")
 
 
+def test_files_of_committees_name_one_view_and_others_are_refused_in_words() -> None:
+    """Files of before hold it, and it is part of their fingerprint."""
+    spec = CommitteeEncoder([_member(0)]).spec()
+    assert spec["views"] == 1
+    assert CommitteeEncoder.from_spec(spec).spec() == spec
+    with pytest.raises(ModelError, match=r"8 views.* is read no more; put its members together anew"):
+        CommitteeEncoder.from_spec({**spec, "views": 8})
+
+
 def test_what_cannot_work_is_refused() -> None:
     with pytest.raises(ModelError, match="no members"):
         CommitteeEncoder([])
-    with pytest.raises(ModelError, match="3 views"):
-        CommitteeEncoder([_member(0)], views=3)
     with pytest.raises(ModelError, match="vocabularies"):
         CommitteeEncoder([_member(0), _member(1, texts=["sea .", "sea ."])])
-
-
-@torch.no_grad()
-def test_features_have_length_one_and_members_equal_weight_however_many_views() -> None:
-    members = [_member(seed) for seed in range(2)]
-    pixels = _pixels()
-    seen = CommitteeEncoder(members, views=4).image_features(pixels)
-    torch.testing.assert_close(seen.norm(dim=-1), torch.ones(5))
-    for number, member in enumerate(members):
-        mean = sum(member.image_features(torch.rot90(pixels, turn, (2, 3))).double() for turn in range(4)) / 4
-        assert isinstance(mean, torch.Tensor)
-        part = seen[:, 16 * number : 16 * (number + 1)].double() * 2**0.5
-        torch.testing.assert_close(part, mean / mean.norm(dim=-1, keepdim=True), atol=1e-5, rtol=1e-4)

@@ -6,7 +6,7 @@ import pytest
 
 from evidex.errors import ConfigError
 from evidex.evaluation.report.jobs import Start, Work, expand
-from evidex.evaluation.report.plan import Plan, load_plan, merged, training_config
+from evidex.evaluation.report.plan import Plan, load_plan, training_config
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MODEL = '[[model]]\nname = "ELC0"\n'
@@ -84,13 +84,6 @@ def test_changes_go_on_top_of_training_and_of_a_base_file(tmp_path: Path) -> Non
     ours = training_config(plan, plan.our_model())
     assert (ours.loss.b1, ours.loss.b2, ours.loss.b3, ours.train.epochs) == (7.0, 9.0, 4.0, 3)
     assert training_config(plan, plan.model[1]).loss.b2 == 5.0
-
-
-def test_merging_leaves_both_sides_as_they_were() -> None:
-    table, changes = {"a": {"x": 1, "y": 2}, "b": 3}, {"a": {"y": 5}, "c": {"z": 6}}
-    assert merged(table, changes) == {"a": {"x": 1, "y": 5}, "b": 3, "c": {"z": 6}}
-    assert table == {"a": {"x": 1, "y": 2}, "b": 3}
-    assert changes == {"a": {"y": 5}, "c": {"z": 6}}
 
 
 def test_rows_that_need_the_same_model_share_it(tmp_path: Path) -> None:

@@ -152,37 +152,3 @@ def test_a_batch_of_one_sentence_has_no_negatives_and_no_nan() -> None:
 def test_a_matrix_that_is_not_square_is_refused() -> None:
     with pytest.raises(ValueError, match=r"square"):
         edl_loss(torch.zeros(3, 4), temperature=0.1, kl_weight=0.0)
-
-
-@pytest.mark.parametrize("count", [2, 9, 33])
-def test_a_soft_target_is_the_expected_likelihood_under_it(count: int) -> None:
-    similarity = _square(count, seed=3)
-    target = torch.rand(2, count, count, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
-    target = target / target.sum(-1, keepdim=True)
-    expected = 0.0
-    for matrix, rows in ((similarity, target[0]), (similarity.T, target[1])):
-        for row, share in zip(matrix.tolist(), rows.tolist(), strict=True):
-            alpha = [math.exp(s / 0.3) + 1 for s in row]
-            strength = sum(alpha)
-            nll = sum(y * (math.log(strength) - math.log(a)) for y, a in zip(share, alpha, strict=True))
-            expected += (1 - count / strength) * nll / count
-    parts = edl_parts(similarity, temperature=0.3, kl=False, target=target)
-    assert parts.likelihood.item() == pytest.approx(expected, rel=1e-9)
-
-
-def test_the_diagonal_as_a_target_is_the_loss_itself_and_ignored_pairs_answer_nothing() -> None:
-    similarity = _square(12, seed=5)
-    diagonal = torch.eye(12, dtype=torch.float64).expand(2, -1, -1)
-    plain = edl_parts(similarity, temperature=0.2, kl=False).likelihood
-    assert edl_parts(similarity, temperature=0.2, kl=False, target=diagonal).likelihood.item() == pytest.approx(
-        plain.item(), rel=1e-9
-    )
-    ignore = torch.zeros(12, 12, dtype=torch.bool)
-    ignore[2, 7] = True
-    shifted = diagonal.clone()
-    shifted[0, 2, 7] = 1.0  # all its weight goes back to what is left
-    shifted[1, 7, 2] = 1.0
-    masked = edl_parts(similarity, temperature=0.2, kl=False, ignore=ignore).likelihood
-    assert edl_parts(
-        similarity, temperature=0.2, kl=False, ignore=ignore, target=shifted
-    ).likelihood.item() == pytest.approx(masked.item(), rel=1e-9)

@@ -1,7 +1,6 @@
 """The loss as a whole: its parts, its switches, its schedules."""
 
 import dataclasses
-import math
 
 import pytest
 import torch
@@ -9,8 +8,7 @@ from torch.nn.functional import normalize
 
 from evidex.checked import parse, to_table
 from evidex.config import LossConfig
-from evidex.errors import TrainingError
-from evidex.losses import Features, edl_loss, edl_parts, info_nce_loss, relation_loss, total_loss, ucl_loss
+from evidex.losses import Features, edl_loss, info_nce_loss, relation_loss, total_loss, ucl_loss
 from evidex.losses.total import ucl_ramp
 
 PAPER = LossConfig(temperature=0.5, detach_weight=False, kl_reduction="sum", mask_equal_captions=False)
@@ -105,45 +103,3 @@ def test_a_right_batch_costs_less_than_a_shuffled_one(objective: str) -> None:
     right = dataclasses.replace(features, text=features.image)
     wrong = dataclasses.replace(features, text=features.image.roll(1, 0))
     assert _total(config, right) < _total(config, wrong)
-
-
-def test_soft_targets_mix_the_diagonal_with_the_mentors_view() -> None:
-    features = dataclasses.replace(_features(), image_mentor=_features().text_mentor)  # mentors of one space
-    base = dataclasses.replace(PAPER, kl=False, ucl=False, relation=False, softness=0.4, soft_temperature=0.2)
-    similarity = features.image @ features.text.T
-    text = features.text_mentor
-    assert text is not None
-    shares = [[math.exp(a @ b / 0.2) for b in text.double()] for a in text.double()]
-    view = torch.tensor([[value / sum(row) for value in row] for row in shares], dtype=torch.float64)
-    target = 0.6 * torch.eye(6, dtype=torch.float64) + 0.4 * view
-    expected = edl_parts(similarity, temperature=0.5, kl=False, target=torch.stack([target, target])).likelihood.item()
-    for kind in ("captions", "mentors"):
-        assert _total(parse(LossConfig, {**to_table(base), "soft_targets": kind}, "test"), features) == pytest.approx(
-            expected, rel=1e-6
-        )
-    none = dataclasses.replace(base, soft_targets="captions", softness=0.0)
-    assert _total(none, features) == pytest.approx(_total(base, features), rel=1e-6)
-
-
-def test_soft_targets_without_a_mentor_are_refused() -> None:
-    bare = dataclasses.replace(_features(), text_mentor=None)
-    with pytest.raises(TrainingError, match="mentors"):
-        _total(dataclasses.replace(PAPER, soft_targets="captions"), bare)
-
-
-def test_each_direction_has_soft_targets_of_its_own() -> None:
-    features = _features()
-    features = dataclasses.replace(features, image_mentor=features.text, text_mentor=features.image)  # one space
-    config = dataclasses.replace(
-        PAPER, kl=False, ucl=False, relation=False, soft_targets="mentors", softness=0.4, soft_temperature=0.2
-    )
-    targets = []
-    for asking, answering in ((features.text, features.image), (features.image, features.text)):
-        shares = [[math.exp(a @ b / 0.2) for b in answering.double()] for a in asking.double()]
-        view = torch.tensor([[value / sum(row) for value in row] for row in shares], dtype=torch.float64)
-        targets.append(0.6 * torch.eye(6, dtype=torch.float64) + 0.4 * view)
-    similarity = features.image @ features.text.T
-    expected = edl_parts(similarity, temperature=0.5, kl=False, target=torch.stack(targets)).likelihood.item()
-    assert _total(config, features) == pytest.approx(expected, rel=1e-6)
-    swapped = edl_parts(similarity, temperature=0.5, kl=False, target=torch.stack(targets[::-1])).likelihood.item()
-    assert swapped != pytest.approx(expected, rel=1e-3)

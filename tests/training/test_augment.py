@@ -2,7 +2,7 @@
 
 import torch
 
-from evidex.training.augment import augment, degrade, erase, mask_words
+from evidex.training.augment import augment, degrade
 
 
 def _pictures(count: int = 16, size: int = 24) -> torch.Tensor:
@@ -47,42 +47,3 @@ def test_stripes_are_shared_along_rows() -> None:
     rows = striped.mean((1, 3))
     columns = striped.mean((1, 2))
     assert rows.diff(dim=1).std() > 3 * columns.diff(dim=1).std()
-
-
-def test_erasing_blanks_one_rectangle_of_its_share_of_pictures() -> None:
-    pictures = _pictures(count=300, size=20)
-    erased = erase(pictures, 0.4, torch.Generator().manual_seed(3))
-    changed = (erased != pictures.float()).any(1)
-    touched = changed.flatten(1).any(1)
-    assert 0.3 < touched.float().mean() < 0.5
-    for index in touched.nonzero().flatten().tolist():
-        rows, columns = changed[index].any(1), changed[index].any(0)
-        inside = rows[:, None] & columns
-        mean = pictures[index].float().mean((1, 2))
-        assert torch.equal(erased[index][:, inside], mean[:, None].expand(-1, int(inside.sum())))
-        assert torch.equal(erased[index][:, ~inside], pictures[index].float()[:, ~inside])
-        assert 3 <= rows.sum() <= 11  # a fifth to a half of 20, give or take a pixel
-        assert 3 <= columns.sum() <= 11
-
-
-def test_hidden_words_are_inside_a_text_and_as_many_as_asked() -> None:
-    lengths = torch.randint(3, 20, (500,), generator=torch.Generator().manual_seed(0))
-    attention = (torch.arange(20) < lengths[:, None]).long()
-    ids = attention * 7
-    hidden = mask_words({"input_ids": ids, "attention_mask": attention}, 0.2, 99, torch.Generator().manual_seed(1))
-    masked = hidden["input_ids"] == 99
-    assert torch.equal(hidden["attention_mask"], attention)
-    assert torch.equal(hidden["input_ids"][~masked], ids[~masked])
-    assert not masked[:, 0].any()
-    assert not masked[torch.arange(500), lengths - 1].any()
-    assert not masked[attention == 0].any()
-    assert 0.17 < masked.sum() / (lengths - 2).sum() < 0.23
-
-
-def test_a_smaller_crop_shows_less_of_the_scene() -> None:
-    ramp = torch.linspace(0, 255, 64).expand(200, 3, 64, 64)
-    spans = []
-    for smallest in (0.9, 0.4):
-        varied = augment(ramp, torch.Generator().manual_seed(0), smallest_crop=smallest)
-        spans.append((varied.flatten(2).amax(-1) - varied.flatten(2).amin(-1)).mean())
-    assert spans[1] < 0.9 * spans[0]

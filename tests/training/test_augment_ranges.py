@@ -91,14 +91,24 @@ def test_colours_vary_by_a_fifth_and_a_little_of_full_scale() -> None:
     _check_range((dark - 80 * gain) / 255, (-0.08, 0.08), slack=1e-5)
 
 
-def test_pictures_turn_by_quarters_and_a_little_more_and_half_are_mirrored() -> None:
-    """Told from where the axes go: one channel holds each pixel's column, one its row."""
-    count, size = 400, 33
+def _axes(count: int = 400, size: int = 33) -> tuple[Pictures, Pictures]:
+    """How fast a pixel's column and row (n, 2), which two channels hold, change along a line and down it."""
     columns = torch.linspace(50, 150, size).expand(size, size)
     picture = torch.stack([columns, columns.T, columns]).expand(count, 3, size, size)
-    middle = augment(picture, torch.Generator().manual_seed(0), smallest_crop=1.0).double().numpy()[:, :2, 14:19, 14:19]
-    across = np.diff(middle, axis=3).mean((2, 3))  # (n, 2): how fast column and row change along a line
-    down = np.diff(middle, axis=2).mean((2, 3))
+    middle = augment(picture, torch.Generator().manual_seed(0)).double().numpy()[:, :2, 14:19, 14:19]
+    return np.diff(middle, axis=3).mean((2, 3)), np.diff(middle, axis=2).mean((2, 3))
+
+
+def test_three_quarters_of_a_side_are_seen_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evidex.training.augment.GAIN", 0.0)
+    across, down = _axes()
+    step = 100 / 32
+    _check_range(np.hypot(across[:, 0], down[:, 0]) / step, (0.75, 1.0), slack=1e-3)
+
+
+def test_pictures_turn_by_quarters_and_a_little_more_and_half_are_mirrored() -> None:
+    across, down = _axes()
+    count = len(across)
     angle = np.degrees(np.arctan2(-down[:, 0], across[:, 0]))
     quarter = np.rint(angle / 90)
     beside = angle - 90 * quarter

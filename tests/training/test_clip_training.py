@@ -12,7 +12,8 @@ from evidex.data.datasets import load_dataset
 from evidex.encoders.clip.open_clip_weights import expected_shapes, map_state_dict
 from evidex.encoders.model import load_model
 from evidex.errors import ModelError
-from evidex.training.loop import build_start, train
+from evidex.training.loop import train
+from evidex.training.start import build_start
 from tests.encoders.clip.tiny_clip import save_tiny_clip, tiny_architecture
 
 

@@ -1,5 +1,6 @@
 """Whole runs: they learn, they are reproducible, and kill -9 costs nothing but time."""
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 from evidex.checked import to_table
 from evidex.config import Config, LossConfig
@@ -147,6 +149,20 @@ def test_a_checkpoint_of_another_configuration_is_refused(config: Config) -> Non
     with pytest.raises(ModelError, match=r"loss\.b2 was 0\.1, is 0\.7"):
         train(changed, device=CPU)
     train(changed, device=CPU, restart=True)
+
+
+def test_a_checkpoint_with_switches_that_are_gone_opens_if_they_were_off(config: Config) -> None:
+    short = dataclasses.replace(config, train=dataclasses.replace(config.train, epochs=1))
+    train(short, device=CPU)
+    path = Path(short.output) / "checkpoint.safetensors"
+    for share, refusal in ((0.0, None), (0.5, r"data\.erase was 0\.5")):
+        with safe_open(path, framework="pt") as stream:
+            description = json.loads(stream.metadata()["evidex"])
+        description["config"]["data"] |= {"smallest_crop": 0.75, "erase": share, "mask_words": 0.0}
+        description["config"]["loss"] |= {"soft_targets": "none", "softness": 0.3, "soft_temperature": 0.1}
+        save_file(_weights(short), path, {"evidex": json.dumps(description)})
+        with pytest.raises(ModelError, match=refusal) if refusal else contextlib.nullcontext():
+            assert len(train(short, device=CPU).history) == 1
 
 
 def test_a_diverging_run_stops_with_its_step(config: Config) -> None:

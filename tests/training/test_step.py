@@ -15,8 +15,8 @@ from evidex.encoders.towers import TowerEncoder, new_compact
 from evidex.errors import TrainingError
 from evidex.losses.total import LossParts
 from evidex.training.distributed import World
-from evidex.training.loop import _step
-from evidex.training.step import Pairs, compute_gradients
+from evidex.training.state import TrainState
+from evidex.training.step import Pairs, compute_gradients, take_step
 
 TEXTS = [
     "a river .",
@@ -45,12 +45,18 @@ def tiny_pairs(encoder: TowerEncoder, pairings: int = 1) -> Pairs:
     return Pairs(pixels, encoder.tokenize(texts), mentor, mentor.repeat(pairings, 1), ids, pairings)
 
 
-def gradients(encoder: TowerEncoder, **options: object) -> tuple[LossParts, list[torch.Tensor]]:
+def gradients(
+    encoder: TowerEncoder,
+    *,
+    loss: LossConfig = LOSS,
+    pairings: int = 1,
+    chunk_size: int = 0,
+    world: World | None = None,
+) -> tuple[LossParts, list[torch.Tensor]]:
     scale = nn.Parameter(torch.tensor(2.0))
-    parts = compute_gradients(
-        encoder, scale, tiny_pairs(encoder, options.pop("pairings", 1)), options.pop("loss", LOSS),  # type: ignore[arg-type]
-        epoch=3.0, seed=11, **options,  # type: ignore[arg-type]
-    )  # fmt: skip
+    config = Config(loss=loss, train=TrainConfig(chunk_size=chunk_size))
+    pairs = tiny_pairs(encoder, pairings)
+    parts = compute_gradients(encoder, scale, pairs, config, epoch=3.0, seed=11, world=world or World())
     return parts, [p.grad.clone() for p in [*encoder.parameters(), scale] if p.grad is not None]
 
 
@@ -152,7 +158,8 @@ def _step_from(log_scale: float, clip: float) -> tuple[float, float]:
     scale = nn.Parameter(torch.tensor(log_scale))
     optimizer = torch.optim.SGD([*encoder.parameters(), scale], lr=1.0)
     config = Config(loss=LOSS, train=TrainConfig(gradient_clip=clip))
-    _step(encoder, scale, optimizer, tiny_pairs(encoder), config, 3.0, torch.Generator(), 0, World.start())
+    state = TrainState(encoder, None, scale, optimizer)
+    take_step(state, tiny_pairs(encoder), config, step=3, steps=1, generator=torch.Generator(), world=World.start())
     way = sum(((p.detach() - old) ** 2).sum() for p, old in zip(encoder.parameters(), before, strict=True))
     return float(way) ** 0.5, scale.item()
 

@@ -9,7 +9,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from evidex.cli import benchmark, calibrate, degrade, evaluate, index, sample, search, serve, train, verify
+from evidex.cli import benchmark, calibrate, degrade, evaluate, index, sample, search, serve, study, train, verify
 from evidex.errors import EvidexError, GalleryError, InputError, InputWarning, outcome
 
 app = typer.Typer(
@@ -21,6 +21,12 @@ app = typer.Typer(
 # The verbs' modules are light: each imports what it works with when it is called.
 for verb in (index, search, serve, verify, calibrate, sample, train, evaluate, benchmark, degrade):
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
+# Machines with torch alone run studies too, so their arguments are declared without typer.
+app.command(
+    name="study",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
+)(study.command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -22,7 +22,6 @@ class DualEncoder(nn.Module, ABC):
 
     dim: int
     image_size: int
-    mask_id: int | None = None  # the token that stands for a hidden word, where the tokenizer has one
 
     @abstractmethod
     def prepare_image(self, image: Image) -> np.ndarray:

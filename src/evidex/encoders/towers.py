@@ -38,7 +38,6 @@ class TowerEncoder(DualEncoder):
         self.dim = int(spec["dim"])
         self.image_size = int(spec["image_size"])
         self.tokenizer = WordPiece(spec["vocabulary"], MAX_TOKENS)
-        self.mask_id = self.tokenizer.mask_id
         self.image_tower = build_image_tower(spec["image_tower"], spec.get("image_options"))
         self.text_tower = TextTower(TextShape(**spec["text_shape"]), spec.get("dropout", 0.0))
         self.image_head = nn.Linear(self.image_tower.out_dim, self.dim)

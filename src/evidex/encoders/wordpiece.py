@@ -32,11 +32,6 @@ class WordPiece:
             raise ModelError(f"vocabulary lacks {', '.join(missing) or 'unique pieces'}; the model file is damaged")
         self._pieces_of_word: dict[str, list[int]] = {}
 
-    @property
-    def mask_id(self) -> int:
-        """The id of a hidden word: BERT's own marker, or the unknown word where the vocabulary lacks it."""
-        return self._ids.get("[MASK]", self._ids[UNKNOWN])
-
     def encode(self, text: str) -> list[int]:
         """Return the ids of ``text`` between [CLS] and [SEP], cut to ``max_tokens``."""
         ids = [piece for word in split_words(text) for piece in self._word(word)]

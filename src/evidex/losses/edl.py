@@ -59,22 +59,19 @@ def edl_parts(
     kl: bool = True,
     kl_reduction: KlReduction = "sum",
     ignore: torch.Tensor | None = None,
-    target: torch.Tensor | None = None,
 ) -> EdlParts:
     """Return the parts of L_EDL over both directions.
 
     ``weighted``: the weight 1 − u of Eq. 5. ``detach_weight``: no gradient through that weight, which
     otherwise rewards lowering all evidence. ``kl_reduction``: ``sum`` over the K concentrations as in
     Eq. 7, or that divided by K. ``ignore`` (K, K), bool: off-diagonal pairs that are no negatives,
-    for example captions equal to the positive's; they bring no evidence and no penalty. ``target``
-    (2, K, K): for each direction how much every pair answers, rows summing to 1, instead of the diagonal alone.
+    for example captions equal to the positive's; they bring no evidence and no penalty.
     """
     check_square(similarity)
     similarity = similarity.double()  # K × K numbers: cheap, and exact where float32 would cancel
-    soft_vt, soft_tv = (None, None) if target is None else target
-    vt = _direction(similarity, temperature, weighted, detach_weight, kl, kl_reduction, ignore, soft_vt)
+    vt = _direction(similarity, temperature, weighted, detach_weight, kl, kl_reduction, ignore)
     transposed = None if ignore is None else ignore.T
-    tv = _direction(similarity.T, temperature, weighted, detach_weight, kl, kl_reduction, transposed, soft_tv)
+    tv = _direction(similarity.T, temperature, weighted, detach_weight, kl, kl_reduction, transposed)
     return EdlParts(vt.likelihood + tv.likelihood, vt.kl + tv.kl)
 
 
@@ -86,7 +83,6 @@ def _direction(
     kl: bool,
     kl_reduction: KlReduction,
     ignore: torch.Tensor | None,
-    target: torch.Tensor | None,
 ) -> EdlParts:
     positive, negative = pair_masks(similarity, ignore)
     log_alpha = log_concentration(similarity, temperature)
@@ -94,10 +90,6 @@ def _direction(
     # Eq. 5: log S − log α_ii, written so that it does not cancel when the positive has all the evidence.
     others = log_alpha.masked_fill(~negative, NOTHING).logsumexp(-1)
     nll = softplus(others - log_alpha.diagonal())
-    if target is not None:
-        strength = torch.logaddexp(others, log_alpha.diagonal())
-        answered = target * (positive | negative)
-        nll = strength - (answered / answered.sum(-1, keepdim=True) * log_alpha).sum(-1)
     if weighted:
         weight = torch.sigmoid(log_mean_evidence(similarity, temperature, positive | negative))  # 1 − u
         nll = (weight.detach() if detach_weight else weight) * nll

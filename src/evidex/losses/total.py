@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import torch
 
 from evidex.config import LossConfig
-from evidex.errors import TrainingError
 from evidex.losses.contrastive import hardest_triplet_loss, info_nce_loss, polynomial_loss
 from evidex.losses.edl import edl_parts
 from evidex.losses.relation import relation_loss
@@ -66,7 +65,6 @@ def _elc(
         kl=config.kl,
         kl_reduction=config.kl_reduction,
         ignore=ignore,
-        target=_soft_targets(features, config),
     )
     parts = {"edl": edl.likelihood}
     if config.kl:
@@ -93,24 +91,6 @@ def _relation(student: torch.Tensor, mentor: torch.Tensor | None, config: LossCo
     if mentor is None:
         return student.new_zeros(())
     return relation_loss(student, mentor, temperature=config.relation_temperature)
-
-
-def _soft_targets(features: Features, config: LossConfig) -> torch.Tensor | None:
-    """Return the targets (2, K, K) of image and text queries: the diagonal, softened by the mentors' view.
-
-    ``captions``: a caption answers an image as far as the text mentor finds it like the image's own caption.
-    ``mentors``: as far as the mentors' cross-modal similarity says, which needs mentors of one common space.
-    """
-    if config.soft_targets == "none":
-        return None
-    text, image = features.text_mentor, features.image_mentor
-    if text is None or (config.soft_targets == "mentors" and image is None):
-        raise TrainingError(f"loss.soft_targets = '{config.soft_targets}' needs mentors; name them under [mentors]")
-    view = text if config.soft_targets == "captions" or image is None else image
-    likeness = (view.double() @ text.double().T) / config.soft_temperature
-    both = torch.stack([likeness.softmax(-1), likeness.T.softmax(-1)])
-    diagonal = torch.eye(len(likeness), dtype=both.dtype, device=both.device).expand_as(both)
-    return torch.lerp(diagonal, both, config.softness)
 
 
 def _equal_captions(features: Features, config: LossConfig) -> torch.Tensor | None:

@@ -8,10 +8,11 @@ import torch
 from torch.nn.functional import affine_grid, grid_sample, interpolate
 
 MAX_ROTATION = 15.0  # degrees around each quarter turn
+SMALLEST_CROP = 0.75  # of the picture's side
 GAIN, BIAS = 0.2, 0.08  # colour variation, relative and of full scale
 
 
-def augment(pixels: torch.Tensor, generator: torch.Generator, *, smallest_crop: float = 0.75) -> torch.Tensor:
+def augment(pixels: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Return ``pixels`` (n, 3, s, s), uint8 or float in [0, 255], turned, mirrored, cropped and recoloured, as float.
 
     Overhead scenes have no upright side: all quarter turns and mirror images are views of the same scene.
@@ -19,7 +20,7 @@ def augment(pixels: torch.Tensor, generator: torch.Generator, *, smallest_crop: 
     count = len(pixels)
     uniform = torch.rand(count, 12, generator=generator)
     angle = math.pi / 2 * (uniform[:, 0] * 4).floor() + math.radians(MAX_ROTATION) * (2 * uniform[:, 1] - 1)
-    scale = smallest_crop + (1 - smallest_crop) * uniform[:, 2]  # of the picture's side
+    scale = SMALLEST_CROP + (1 - SMALLEST_CROP) * uniform[:, 2]
     mirror = torch.where(uniform[:, 3] < 0.5, -1.0, 1.0)
     shift = (2 * uniform[:, 4:6] - 1) * (1 - scale[:, None])
     cos, sin = scale * angle.cos(), scale * angle.sin()
@@ -30,36 +31,6 @@ def augment(pixels: torch.Tensor, generator: torch.Generator, *, smallest_crop: 
     gain = 1 + GAIN * (2 * uniform[:, 6:9] - 1)
     bias = 255 * BIAS * (2 * uniform[:, 9:12] - 1)
     return (moved * gain[:, :, None, None].to(moved) + bias[:, :, None, None].to(moved)).clamp(0, 255)
-
-
-def erase(pixels: torch.Tensor, share: float, generator: torch.Generator) -> torch.Tensor:
-    """Return ``pixels`` (n, 3, s, s) with a rectangle of a ``share`` of the pictures turned into their mean colour.
-
-    Each side of the rectangle is a fifth to a half of the picture's: what is left must do.
-    """
-    count, _, height, width = pixels.shape
-    uniform = torch.rand(count, 5, generator=generator)
-    extent = 0.2 + 0.3 * uniform[:, 1:3]
-    start = uniform[:, 3:5] * (1 - extent)
-    rows, columns = torch.arange(height) / height, torch.arange(width) / width
-    inside_rows = (rows >= start[:, :1]) & (rows < start[:, :1] + extent[:, :1])
-    inside_columns = (columns >= start[:, 1:]) & (columns < start[:, 1:] + extent[:, 1:])
-    chosen = (uniform[:, 0] < share)[:, None, None]
-    hidden = (chosen & inside_rows[:, :, None] & inside_columns[:, None, :])[:, None].to(pixels.device)
-    pixels = pixels.float()
-    return torch.where(hidden, pixels.mean((2, 3), keepdim=True), pixels)
-
-
-def mask_words(
-    tokens: dict[str, torch.Tensor], share: float, mask_id: int, generator: torch.Generator
-) -> dict[str, torch.Tensor]:
-    """Return ``tokens`` with a ``share`` of the word pieces hidden; the two markers at the ends of a text stay."""
-    ids, attention = tokens["input_ids"], tokens["attention_mask"]
-    drawn = torch.rand(ids.shape, generator=generator).to(ids.device) < share
-    inner = attention.bool()
-    inner &= torch.arange(ids.shape[1], device=ids.device) > 0
-    inner &= torch.arange(ids.shape[1], device=ids.device) < attention.sum(1, keepdim=True) - 1
-    return {**tokens, "input_ids": torch.where(drawn & inner, mask_id, ids)}
 
 
 def degrade(pixels: torch.Tensor, share: float, generator: torch.Generator) -> torch.Tensor:

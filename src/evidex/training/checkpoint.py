@@ -4,67 +4,41 @@ from __future__ import annotations
 
 import json
 import reprlib
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from evidex.documents import parse_json
 from evidex.errors import ModelError
 from evidex.files import write_atomic
+from evidex.training.state import Progressed, TrainState
 
 FORMAT = 1
+_OFF: dict[str, dict[str, Any]] = {  # what checkpoints of before say of switches that are gone
+    "data": {"smallest_crop": 0.75, "erase": 0.0, "mask_words": 0.0},
+    "loss": {"soft_targets": "none", "softness": 0.3, "soft_temperature": 0.1},
+}
 
 
-@dataclass(frozen=True)
-class Progressed:
-    """Where a run stands: epochs finished, and what was measured in each."""
-
-    epoch: int
-    history: list[dict[str, Any]]
-    best_rsum: float
-
-
-def save_checkpoint(
-    path: Path,
-    encoder: nn.Module,
-    average: nn.Module | None,
-    scale: nn.Parameter,
-    optimizer: torch.optim.Optimizer,
-    progressed: Progressed,
-    config: dict[str, Any],
-) -> None:
+def save_checkpoint(path: Path, state: TrainState, config: dict[str, Any]) -> None:
     """Write the state after an epoch. Randomness needs no entry: it is a function of seed and step."""
     from safetensors.torch import save
 
-    tensors = {f"encoder/{name}": value for name, value in encoder.state_dict().items()}
-    if average is not None:
-        tensors |= {f"average/{name}": value for name, value in average.state_dict().items()}
-    tensors["scale"] = scale.detach()
-    for index, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer/{index}/{name}": value for name, value in state.items()}
-    description = {
-        "format": FORMAT,
-        "epoch": progressed.epoch,
-        "history": progressed.history,
-        "best_rsum": progressed.best_rsum,
-        "config": config,
-    }
+    tensors = {f"encoder/{name}": value for name, value in state.encoder.state_dict().items()}
+    if state.averaged is not None:
+        tensors |= {f"average/{name}": value for name, value in state.averaged.state_dict().items()}
+    tensors["scale"] = state.scale.detach()
+    for index, moments in state.optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer/{index}/{name}": value for name, value in moments.items()}
+    description = {"format": FORMAT, **asdict(state.progressed), "config": config}
     owned = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     write_atomic(path, save(owned, {"evidex": json.dumps(description, allow_nan=False)}))
 
 
-def load_checkpoint(
-    path: Path,
-    encoder: nn.Module,
-    average: nn.Module | None,
-    scale: nn.Parameter,
-    optimizer: torch.optim.Optimizer,
-    config: dict[str, Any],
-) -> Progressed:
-    """Restore what ``save_checkpoint`` wrote; a checkpoint of another configuration is refused."""
+def load_checkpoint(path: Path, state: TrainState, config: dict[str, Any]) -> None:
+    """Restore into ``state`` what ``save_checkpoint`` wrote; a checkpoint of another configuration is refused."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -76,33 +50,39 @@ def load_checkpoint(
     found = description.get("format") if isinstance(description, dict) else None
     if found != FORMAT or not isinstance(description.get("config"), dict):
         raise ModelError(f"'{path}' has checkpoint format {reprlib.repr(found)}, this version reads {FORMAT}")
-    before, now = _without_pace(description["config"]), _without_pace(config)
+    before, now = _compared(description["config"]), _compared(config)
     if before != now:
         changed = _first_difference(before, now)
         raise ModelError(
             f"'{path}' belongs to another configuration ({changed}); choose another output or use --restart"
         )
     try:
-        encoder.load_state_dict(_under("encoder/", tensors))
-        if average is not None:
-            average.load_state_dict(_under("average/", tensors))
+        state.encoder.load_state_dict(_under("encoder/", tensors))
+        if state.averaged is not None:
+            state.averaged.load_state_dict(_under("average/", tensors))
         with torch.no_grad():
-            scale.copy_(tensors["scale"])
-        state: dict[int, dict[str, torch.Tensor]] = {}
+            state.scale.copy_(tensors["scale"])
+        moments: dict[int, dict[str, torch.Tensor]] = {}
         for name, value in _under("optimizer/", tensors).items():
             index, _, key = name.partition("/")
-            state.setdefault(int(index), {})[key] = value
-        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-        return Progressed(int(description["epoch"]), list(description["history"]), float(description["best_rsum"]))
+            moments.setdefault(int(index), {})[key] = value
+        groups = state.optimizer.state_dict()["param_groups"]
+        state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        state.progressed = Progressed(
+            int(description["epoch"]), list(description["history"]), float(description["best_rsum"])
+        )
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         cause = str(error).partition("\n")[0]
         raise ModelError(f"'{path}' does not hold this run's state ({cause}); remove it to start anew") from None
 
 
-def _without_pace(config: dict[str, Any]) -> dict[str, Any]:
-    """Return ``config`` without what a run may change on its way: how often it is saved."""
-    train = {key: value for key, value in config.get("train", {}).items() if key != "checkpoint_every"}
-    return {**config, "train": train}
+def _compared(config: dict[str, Any]) -> dict[str, Any]:
+    """Return ``config`` without what makes no other run: how often it is saved, and old switches that were off."""
+    ours = {**config, "train": {**config.get("train", {}), "checkpoint_every": None}}
+    for section, switches in _OFF.items():
+        values = ours.get(section, {})
+        ours[section] = {key: value for key, value in values.items() if key not in switches or value != switches[key]}
+    return ours
 
 
 def _under(prefix: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

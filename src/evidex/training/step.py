@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import nn
 
-from evidex.config import LossConfig
+from evidex.config import Config, LossConfig
 from evidex.encoders.protocol import DualEncoder
 from evidex.errors import TrainingError
 from evidex.losses.total import Features, LossParts, total_loss
 from evidex.training.distributed import World
+from evidex.training.state import TrainState
 
 
 @dataclass(frozen=True)
@@ -32,19 +34,46 @@ class Pairs:
     pairings: int = 1
 
 
+def take_step(
+    state: TrainState,
+    pairs: Pairs,
+    config: Config,
+    *,
+    step: int,
+    steps: int,
+    generator: torch.Generator,
+    world: World,
+) -> dict[str, float]:
+    """Move the weights by ``pairs`` and return the parts of the loss; an epoch has ``steps`` steps."""
+    epoch = step / steps
+    state.optimizer.zero_grad(set_to_none=True)
+    seed = int(torch.randint(2**40, (1,), generator=generator))
+    try:
+        parts = compute_gradients(state.encoder, state.scale, pairs, config, epoch=epoch, seed=seed, world=world)
+    except TrainingError as error:
+        raise TrainingError(f"step {step} (epoch {int(epoch) + 1}): {error}") from None
+    if config.train.gradient_clip:
+        nn.utils.clip_grad_norm_(state.encoder.parameters(), config.train.gradient_clip)
+    state.optimizer.step()
+    with torch.no_grad():
+        state.scale.clamp_(0, np.log(100))  # CLIP's bound
+    if state.average:
+        state.average.update(step)
+    return parts.numbers()
+
+
 def compute_gradients(
     encoder: DualEncoder,
     scale: nn.Parameter,
     pairs: Pairs,
-    loss: LossConfig,
+    config: Config,
     *,
     epoch: float,
     seed: int,
-    chunk_size: int = 0,
-    bf16: bool = False,
     world: World = World(),  # noqa: B008 - immutable
 ) -> LossParts:
     """Leave the gradient of the step's loss in the parameters and return the loss."""
+    chunk_size, bf16 = config.train.chunk_size, config.train.bf16
     images = _chunks(len(pairs.pixels), chunk_size, world)
     texts = _chunks(len(pairs.caption_ids), chunk_size * pairs.pairings, world)
     whole = len(images) == 1  # then the first run's graph is kept instead of running again
@@ -60,7 +89,7 @@ def compute_gradients(
     own_image = torch.cat(zimg).detach().requires_grad_()
     own_text = torch.cat(ztxt).detach().requires_grad_()
 
-    parts = _loss(world.gather(own_image), world.gather(own_text), pairs, loss, epoch, scale)
+    parts = _loss(world.gather(own_image), world.gather(own_text), pairs, config.loss, epoch, scale)
     if not torch.isfinite(parts.total):
         bad = [name for name, part in parts.parts.items() if not torch.isfinite(part)]
         raise TrainingError(f"the loss is not finite (part {', '.join(bad)}); lower the learning rate or its weight")

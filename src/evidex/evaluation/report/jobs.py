@@ -6,22 +6,17 @@ changed setting never meets an old result, and rows that need the same model sha
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from evidex.checked import to_table
 from evidex.config import Config
 from evidex.data.datasets import Dataset
 from evidex.documents import is_file
+from evidex.evaluation.engine.digests import FORMAT, config_digest, digest_of
 from evidex.evaluation.report.plan import VARIED, WHOLE, ModelPlan, Plan, training_config
 from evidex.files import sha256_of
-
-FORMAT = 1
-_DIGITS = 16
 
 
 @dataclass(frozen=True)
@@ -58,6 +53,11 @@ class Job:
     measures: tuple[Measure, ...]
     config: Config | None = None
     path: str = ""
+    needs: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return self.digest
 
 
 @dataclass(frozen=True)
@@ -124,18 +124,6 @@ def dataset_digest(splits: Sequence[Dataset]) -> str:
     return digest_of(content)
 
 
-def digest_of(content: Any) -> str:
-    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
-
-
-def config_digest(config: Config, data: str, start: Start | None) -> str:
-    """The name of a training: its settings without the places of files, and what these files are."""
-    table = to_table(config)
-    del table["output"], table["data"]["path"]
-    return digest_of([FORMAT, table, data, None if start is None else start.digest])
-
-
 def measure_digest(measure: Measure, data: str, split: str) -> str:
     return digest_of([FORMAT, asdict(measure), data, split])
 
@@ -157,7 +145,7 @@ def _job(
         return Job(digest_of([FORMAT, "loaded", content]), label, 0, measures, path=model.path)
     config = replace(training_config(plan, model, changes), seed=seed)
     config = replace(config, data=replace(config.data, path=str(dataset_path)))
-    digest = config_digest(config, data, start)
+    digest = config_digest(config, data, None if start is None else start.digest)
     return Job(digest, label, seed, measures, config=config if start is None else _started(config, start))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from evidex.checked import Checked, Count, Name, NameOrEmpty, NotNegative, Positive, Range, Seed, Share, parse, to_table
-from evidex.config import Config, load_config
+from evidex.config import Config, load_config, merged
 from evidex.documents import read_toml
 from evidex.errors import ConfigError
 from evidex.scenes.scene import LARGEST, SMALLEST
@@ -141,15 +141,6 @@ def training_config(plan: Plan, model: ModelPlan, *changes: dict[str, Any], wher
     for change in (model.training, *changes):
         table = merged(table, change)
     return parse(Config, table, where or f"model '{model.name}': training")
-
-
-def merged(table: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """``table`` with ``changes`` put in, section by section."""
-    result = dict(table)
-    for key, value in changes.items():
-        known = result.get(key)
-        result[key] = merged(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
-    return result
 
 
 def _check(plan: Plan, where: str) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from evidex.checked import to_table
-from evidex.errors import ConfigError, TrainingError
-from evidex.evaluation.report.jobs import Job, Start, Work, config_digest, dataset_digest, expand
+from evidex.evaluation.engine.digests import config_digest
+from evidex.evaluation.engine.tasks import alone, results
+from evidex.evaluation.report.jobs import Job, Start, Work, dataset_digest, expand
 from evidex.evaluation.report.plan import ModelPlan, Plan, training_config
 from evidex.evaluation.report.work import Done, Place, finished, run_job
 from evidex.files import check_folder, write_json_atomic
@@ -49,8 +46,7 @@ def run_benchmark(
     output = output or Path(plan.output)
     check_folder(output)
     output = output.resolve()
-    output.mkdir(parents=True, exist_ok=True)
-    with _alone(output):
+    with alone(output):
         write_json_atomic(output / "plan.json", to_table(plan))
         place = _place(plan, output, watch)
         start, started = _start(plan, place, watch)
@@ -97,7 +93,7 @@ def _start(plan: Plan, place: Place, watch: Watcher) -> tuple[Start | None, list
         from evidex.encoders.model import load_model
 
         job = Job(digest, "common start", config.seed, (), config=config)
-        done = list(_results([job], place, plan.jobs or _parallel()))
+        done = list(results([job], partial(run_job, place=place), plan.jobs))
         model = load_model(place.folder(job) / "model.safetensors")
         export_start(model, load_dataset(place.dataset_path, config.data.train_split), folder)
         watch(_line(done[0]))
@@ -111,71 +107,11 @@ def _run_all(work: Work, place: Place, jobs: int, watch: Watcher, progress: Prog
     total, count = len(work.jobs), len(work.jobs) - len(waiting)
     progress(count, total)
     done = []
-    for part in _results(waiting, place, jobs or _parallel()):
+    for part in results(waiting, partial(run_job, place=place), jobs):
         done.append(part)
         watch(_line(part))
         progress(count + len(done), total)
     return done
-
-
-def _results(waiting: list[Job], place: Place, jobs: int) -> Iterator[Done]:
-    """Results in the order in which they come, of ``jobs`` processes that share the cores."""
-    if jobs == 1 or not waiting:
-        yield from (run_job(job, place) for job in waiting)
-        return
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
-
-    threads = max(1, _cores() // jobs)
-    workers = min(jobs, len(waiting))
-    with ProcessPoolExecutor(workers, get_context("spawn"), _prepare_worker, (threads, os.getpid())) as pool:
-        futures = [pool.submit(run_job, job, place) for job in waiting]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BrokenProcessPool:
-            raise TrainingError(
-                "a training process died, perhaps for want of memory; lower jobs and run again, what is finished stays"
-            ) from None
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _prepare_worker(threads: int, parent: int) -> None:
-    """Share the cores: as many threads as cores in every process would wait for each other most of the time."""
-    import torch
-
-    torch.set_num_threads(threads)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    """A worker whose benchmark was killed must not go on beside the next one."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
-
-
-def _parallel() -> int:
-    import torch
-
-    return 1 if torch.cuda.is_available() else _cores()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextmanager
-def _alone(output: Path) -> Iterator[None]:
-    """Hold the output folder; the lock ends with the process, however that ends."""
-    with (output / ".lock").open("w") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ConfigError(f"'{output}' is in use by another benchmark; wait for it or choose --output") from None
-        yield
 
 
 def _line(done: Done) -> str:

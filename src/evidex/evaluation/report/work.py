@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evidex.documents import read_json
 from evidex.errors import DataError
+from evidex.evaluation.engine.training import is_trained, train_once
 from evidex.evaluation.report.jobs import Job, Measure, measure_digest
 from evidex.files import write_atomic, write_json_atomic
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from evidex.encoders.model import Model
     from evidex.evaluation.features import Encoded
     from evidex.evaluation.result import Evaluation
-
-TRAINED = "trained.json"
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Done:
 
 
 def finished(job: Job, place: Place) -> bool:
-    trained = bool(job.path) or (place.folder(job) / TRAINED).is_file()
+    trained = bool(job.path) or is_trained(place.folder(job), job.digest)
     return trained and all(place.measured(job, measure).is_file() for measure in job.measures)
 
 
@@ -56,37 +55,17 @@ def run_job(job: Job, place: Place) -> Done:
     from evidex.data.datasets import load_dataset
     from evidex.encoders.model import load_model
 
-    path, trained = (job.path, False) if job.path else train_once(job, place.folder(job))
+    path, trained = job.path, False
+    if job.config is not None:
+        config = replace(job.config, output=str(place.folder(job)))
+        model_path, trained = train_once(config, job.digest, job.label)
+        path = str(model_path)
     missing = [measure for measure in job.measures if not place.measured(job, measure).is_file()]
     if missing:
         model, dataset = load_model(path), load_dataset(place.dataset_path, place.split)
         for measure in missing:
             _measure(model, dataset, measure, place.measured(job, measure))
     return Done(job.label, trained, len(missing))
-
-
-def train_once(job: Job, folder: Path) -> tuple[str, bool]:
-    """The path of the job's trained model, and whether it was trained now."""
-    assert job.config is not None
-    note = folder / TRAINED
-    trained = not note.is_file()
-    if trained:
-        from evidex.training.loop import train
-
-        run = train(replace(job.config, output=str(folder)))
-        best = max((entry for entry in run.history if "val_rsum" in entry), key=lambda entry: float(entry["val_rsum"]))
-        write_json_atomic(
-            note,
-            {
-                "label": job.label,
-                "fingerprint": run.model.fingerprint,
-                "best_epoch": best["epoch"],
-                "val_rsum": best["val_rsum"],
-                "pairs_per_second": sum(entry["pairs_per_second"] for entry in run.history) / len(run.history),
-            },
-        )
-    (folder / "checkpoint.safetensors").unlink(missing_ok=True)  # as large as three models, and needed no more
-    return str(folder / "model.safetensors"), trained
 
 
 def _measure(model: Model, dataset: Dataset, measure: Measure, path: Path) -> None:

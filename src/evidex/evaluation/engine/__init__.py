@@ -1,0 +1,1 @@
+"""Experiments as tasks: named by digests, done once, several at a time, each after those it needs."""

@@ -1,0 +1,97 @@
+"""What a study measures of a model: val, clean and degraded."""
+
+from __future__ import annotations
+
+import functools
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evidex.evaluation.study.plan import Measure
+
+if TYPE_CHECKING:
+    from evidex.encoders.model import Model
+    from evidex.evaluation.features import Encoded
+
+RATIOS = (0.0, 0.1)
+
+
+def measure(model: Model, dataset_path: str, kind: Measure) -> dict[str, Any]:
+    """Recall on the clean and the noisy split; with "scores" the uncertainty, with "all" refinement as well."""
+    from evidex.evaluation.absent import out_of_domain_queries
+    from evidex.evaluation.features import Encoded, encode_texts, match
+    from evidex.evaluation.foreign_pictures import foreign_pictures
+    from evidex.evaluation.protocol import FOREIGN_PICTURES, FOREIGN_SEED, evaluate_features
+    from evidex.evaluation.recall import recall
+
+    found: dict[str, Any] = {}
+    dataset, noisy = _splits(dataset_path)
+    for name, split in (("clean", dataset), ("noisy", noisy)):
+        images = model.encode_pixels(_pixels(dataset_path, name, model), batch_size=256)
+        encoded = Encoded(images, encode_texts(model, split.captions, batch_size=256), dataset.image_of_caption)
+        if kind == "recall":
+            found[name] = recall(match(images, encoded.texts).similarity, dataset.image_of_caption).to_json()
+            continue
+        labels = [record.label for record in dataset.records]
+        extra: dict[str, Any] = (
+            {
+                "labels": labels if all(labels) else None,
+                "foreign_texts": encode_texts(model, out_of_domain_queries()),
+                "foreign_images": model.encode_images(
+                    foreign_pictures(FOREIGN_PICTURES, np.random.default_rng(FOREIGN_SEED))
+                ),
+            }
+            if name == "clean"
+            else {"degraded_mask": noisy.noisy, "degraded_captions": noisy.changed_captions}
+        )
+        found[name] = evaluate_features(images, encoded.texts, dataset.image_of_caption, model.temperature, **extra)
+        found[name] = found[name].to_json() | (_refined(model, split, encoded) if kind == "all" else {})
+    return found
+
+
+def _refined(model: Model, split: Any, encoded: Encoded) -> dict[str, Any]:
+    """RSUM with the most uncertain queries refined: by RS-TTA and, where WordNet is installed, by generic copies."""
+    from evidex.evaluation.deferral import refine_and_rank
+    from evidex.evaluation.features import match
+    from evidex.evaluation.scores import uncertainty_scores
+    from evidex.retrieval.refine import GenericRefiner, RsRefiner
+
+    refiners = {"rs_tta": RsRefiner()} | ({"generic_tta": GenericRefiner()} if find_spec("wn") else {})
+    similarity = match(encoded.images, encoded.texts).similarity
+    image, text = (uncertainty_scores(s, model.temperature).vacuity for s in (similarity, similarity.T))
+    table = {}
+    for name, refiner in refiners.items():
+        steps = refine_and_rank(
+            model, split, encoded, RATIOS, image_uncertainty=image, text_uncertainty=text, refiner=refiner
+        )
+        table[name] = {str(step.ratio): round(step.recall.rsum, 3) for step in steps}
+    return table
+
+
+@functools.lru_cache(maxsize=1)
+def _splits(path: str) -> tuple[Any, Any]:
+    from evidex.data.datasets import load_dataset
+    from evidex.evaluation.noisy import NoisySplit
+
+    dataset = load_dataset(Path(path), "val")
+    return dataset, NoisySplit(dataset, seed=0)
+
+
+_PREPARED: dict[tuple[str, str, int], np.ndarray] = {}  # a study's models see the same pictures
+
+
+def _pixels(path: str, name: str, model: Model) -> np.ndarray:
+    key = (path, name, model.encoder.image_size)
+    if key not in _PREPARED:
+        dataset, noisy = _splits(path)
+        split = noisy if name == "noisy" else dataset
+
+        def prepared(index: int) -> np.ndarray:
+            return model.encoder.prepare_image(split.open_image(index))
+
+        with ThreadPoolExecutor(4) as pool:
+            _PREPARED[key] = np.stack(list(pool.map(prepared, range(len(dataset)))))
+    return _PREPARED[key]

@@ -1,0 +1,47 @@
+"""The files of a run: its configuration, history, checkpoint and best model; one process of all writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evidex.checked import to_table
+from evidex.config import Config
+from evidex.encoders.model import Model
+from evidex.encoders.protocol import DualEncoder
+from evidex.evaluation.recall import Recall
+from evidex.files import write_json_atomic
+from evidex.training.checkpoint import load_checkpoint, save_checkpoint
+from evidex.training.state import TrainState
+
+
+class RunFolder:
+    """What a run leaves in ``config.output``; every file is replaced whole."""
+
+    def __init__(self, config: Config, *, writes: bool) -> None:
+        self._path = Path(config.output)
+        self._temperature = config.loss.temperature
+        self._table = to_table(config)
+        self._writes = writes
+        self.model = self._path / "model.safetensors"
+        self._checkpoint = self._path / "checkpoint.safetensors"
+
+    def open(self, state: TrainState, *, restart: bool) -> None:
+        """Put ``state`` where the checkpoint left it, if there is one, and note the configuration."""
+        if self._checkpoint.exists() and not restart:
+            load_checkpoint(self._checkpoint, state, self._table)
+        if self._writes:
+            write_json_atomic(self._path / "experiment.json", self._table)
+
+    def save_best(self, encoder: DualEncoder, epoch: int, scores: Recall) -> None:
+        """Write the model after ``epoch`` epochs, the best on val so far."""
+        if self._writes:
+            card = {"config": self._table, "epoch": epoch, "val": scores.to_json()}
+            Model(encoder, self._temperature, card=card).save(self.model)
+
+    def save(self, state: TrainState, *, checkpoint: bool) -> None:
+        """Write the history, and after the epochs that the configuration names the whole state."""
+        if not self._writes:
+            return
+        if checkpoint:
+            save_checkpoint(self._checkpoint, state, self._table)
+        write_json_atomic(self._path / "history.json", state.progressed.history)

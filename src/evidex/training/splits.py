@@ -1,0 +1,46 @@
+"""A split ready for the encoder: pictures decoded and scaled, distinct sentences as tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from evidex.data.datasets import Dataset
+from evidex.data.pixels import prepared_pixels
+from evidex.encoders.protocol import DualEncoder
+from evidex.progress import Progress
+from evidex.training.batches import Sentences
+
+_RESIDENT_BYTES = 16 * 2**30  # pictures up to this size live on the accelerator
+
+
+@dataclass(frozen=True)
+class PreparedSplit:
+    """Prepared pixels and tokenised distinct sentences."""
+
+    dataset: Dataset
+    pixels: np.ndarray | torch.Tensor
+    sentences: Sentences
+    tokens: dict[str, torch.Tensor]
+    lengths: np.ndarray
+
+    def pictures(self, rows: np.ndarray) -> torch.Tensor:
+        """The pixels of ``rows``, where they are."""
+        if isinstance(self.pixels, torch.Tensor):
+            return self.pixels[torch.from_numpy(rows).to(self.pixels.device)]
+        return torch.from_numpy(self.pixels[rows])
+
+
+def prepare_split(dataset: Dataset, encoder: DualEncoder, progress: Progress) -> PreparedSplit:
+    """Decode the pictures, or take them from the cache, and tokenise the captions."""
+    how = f"{type(encoder).__name__}-{encoder.image_size}"
+    pixels = prepared_pixels(dataset, encoder.prepare_image, encoder.image_size, how, progress=progress)
+    resident = encoder.device.type == "cuda" and pixels.nbytes < _RESIDENT_BYTES
+    ready = torch.from_numpy(np.array(pixels)).to(encoder.device) if resident else pixels
+    sentences = Sentences.of(dataset.captions)
+    tokens = encoder.tokenize(sentences.texts)
+    mask = tokens.get("attention_mask", torch.ones_like(tokens["input_ids"]))
+    on_device = {name: ids.to(encoder.device) for name, ids in tokens.items()}
+    return PreparedSplit(dataset, ready, sentences, on_device, mask.sum(1).numpy())
