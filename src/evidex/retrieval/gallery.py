@@ -346,6 +346,4 @@ class Gallery:
         if self._version != dataset.version:
             self._version = int(dataset.version)
             self._files = files_of(self.path, dataset)
-            self._mapped = None
-            self._scanned = {}
-            self._columns = {}
+            self._mapped, self._scanned, self._columns = None, {}, {}

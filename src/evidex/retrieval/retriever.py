@@ -185,7 +185,7 @@ class Retriever:
         encoded = time.perf_counter()
         seen = self.rows.scan(vectors, rows, top if policy is None else max(top, policy.least_top))
         scanned = time.perf_counter()
-        judged = policy.judge(seen, vectors, self.gallery.vectors) if policy is not None and seen.count else None
+        judged = policy.judge(seen, vectors, self.gallery.mapped.values) if policy is not None and seen.count else None
         first = replace(seen, ids=seen.ids[:, :top], scores=seen.scores[:, :top])
         cases = [
             Case(part, reading, None if judged is None else judged[i], bar)
