@@ -175,7 +175,7 @@ def test_requests_that_arrive_together_share_a_scan(settings: Settings, monkeypa
         return real(queries, *arguments, **options)
 
     async def ask(client: httpx.AsyncClient) -> list[httpx.Response]:
-        monkeypatch.setattr("evidex.retrieval.retriever.scan", counted)
+        monkeypatch.setattr("evidex.retrieval.searchable.scan", counted)
         scans.clear()
         asked = [client.post("/search", json={"text": f"{ANSWERED} {n}", "mode": "plain"}) for n in range(20)]
         return await asyncio.gather(*asked)
@@ -197,7 +197,7 @@ def _held_up(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
         assert go.wait(20)
         return real(*arguments, **options)
 
-    monkeypatch.setattr("evidex.retrieval.retriever.scan", slow)
+    monkeypatch.setattr("evidex.retrieval.searchable.scan", slow)
     return go
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evidex.errors import InputError, NotFoundError
 from evidex.retrieval.answers import Answer, Timings
-from evidex.retrieval.certainty.policy import ABSTAIN_RATIO, Policy
+from evidex.retrieval.certainty.policy import ABSTAIN_RATIO, Judged, Policy
 from evidex.retrieval.encoding import encode, encode_again
 from evidex.retrieval.filters import NO_FILTERS, Filters, Target
 from evidex.retrieval.gallery import Gallery
@@ -185,14 +185,12 @@ class Retriever:
         encoded = time.perf_counter()
         seen = self.rows.scan(vectors, rows, top if policy is None else max(top, policy.least_top))
         scanned = time.perf_counter()
-        judged = policy.judge(seen, vectors, self.gallery.mapped.values) if policy is not None and seen.count else None
+        judged: Sequence[Judged | None] = [None] * len(queries)
+        if policy is not None and seen.count:
+            judged = policy.judge(seen, vectors, self.gallery.mapped.values)
+        read = readings(model, queries, vectors, search.direction)
         first = replace(seen, ids=seen.ids[:, :top], scores=seen.scores[:, :top])
-        cases = [
-            Case(part, reading, None if judged is None else judged[i], bar)
-            for i, (part, reading) in enumerate(
-                zip(first, readings(model, queries, vectors, search.direction), strict=True)
-            )
-        ]
+        cases = [Case(part, reading, said, bar) for part, reading, said in zip(first, read, judged, strict=True)]
         final = list(first)
         again = [i for i, case in enumerate(cases) if case.asks_again]
         if again:
