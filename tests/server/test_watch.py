@@ -119,7 +119,7 @@ def test_a_gallery_that_was_taken_away_is_said_to_who_asks(tmp_path: Path) -> No
     engine.warm_up()
     (tmp_path / "gallery").rename(tmp_path / "elsewhere")
     engine.gallery._columns.clear()
-    with pytest.raises(GalleryError, match="is damaged: its rows are gone"):
+    with pytest.raises(GalleryError, match="is gone; bring it back"):
         engine.run(Neighbours(3), ["any"])
     (tmp_path / "elsewhere").rename(tmp_path / "gallery")
     assert len(engine.run(Search("text", 3), ["a river"])[0].hits) == 3
