@@ -14,7 +14,7 @@ from evidex.retrieval.soundness.seal import SEAL, Digest, Seal, changing, digest
 MODEL = "model.safetensors"
 CALIBRATION = "calibration"
 _ROWS = "rows.lance"
-_KINDS = (".lance", ".manifest", ".arrow", ".bin")  # of files that reading needs and that never change
+_KINDS = (".lance", ".manifest", ".txn", ".arrow", ".bin")  # of files that never change; others are hints
 
 _Files = Mapping[str, tuple[Digest | None, ...]]
 
