@@ -19,7 +19,7 @@ from evidex.files import write_atomic
 from evidex.retrieval.soundness.seal import SEAL, Digest, Seal, damaged, digest_of, read_seal
 
 CHECKED = "checked.json"
-_PIECE = 1 << 24
+_PIECE = 1 << 18  # of what a patrol holds in memory at a time
 _TICK_NS = 50_000_000
 
 State = tuple[int, int, int, int]
@@ -116,6 +116,7 @@ class FileChecks:
         """Read the files again though nothing tells of a change, pausing after every piece; DamagedError as `check`."""
         import zlib
 
+        buffer = bytearray(_PIECE)
         for name in names:
             state = state_of(self._folder / name)
             allowed = () if self._seal is None else self._seal.files.get(name, ())
@@ -123,8 +124,8 @@ class FileChecks:
                 continue
             size = check = 0
             with suppress(FileNotFoundError), (self._folder / name).open("rb", buffering=0) as stream:
-                while piece := stream.read(_PIECE):
-                    size, check = size + len(piece), zlib.crc32(piece, check)
+                while count := stream.readinto(buffer):
+                    size, check = size + count, zlib.crc32(memoryview(buffer)[:count], check)
                     yield
             found: Digest = size, check
             if found not in allowed and state_of(self._folder / name) == state:
