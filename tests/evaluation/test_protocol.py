@@ -13,7 +13,7 @@ from evidex.errors import InputError
 from evidex.evaluation import auroc, hits_i2t, recall, selective, uncertainty_scores
 from evidex.evaluation.features import encode_images, encode_texts, match
 from evidex.evaluation.protocol import evaluate, evaluate_features
-from evidex.evaluation.scores import SCORE_NAMES
+from evidex.evaluation.query_uncertainty import SCORE_NAMES
 from tests.evaluation.colours import ColourModel, write_colours
 
 
@@ -37,22 +37,28 @@ def test_features_are_measured_as_the_parts_say() -> None:
     assert got.i2t.quality["entropy"].error_auroc[10] == pytest.approx(expected.auroc)
     assert got.i2t.quality["entropy"].aurc[10] == pytest.approx(expected.aurc)
     assert got.t2i.quality["entropy"].degraded_auroc is None
-    assert got.t2i.quality["entropy"].foreign_auroc is None
+    assert got.t2i.quality["entropy"].out_of_domain_auroc is None
 
 
 def test_directions_are_not_mixed_up() -> None:
     images, texts, owner = random_features(9, 2), random_features(27, 3), np.repeat(np.arange(9), 3)
     degraded = np.arange(9) < 4
     got = evaluate_features(
-        images, texts, owner, 0.1, degraded, foreign_images=random_features(5, 4), foreign_texts=random_features(7, 5)
+        images,
+        texts,
+        owner,
+        0.1,
+        degraded,
+        out_of_domain_images=random_features(5, 4),
+        out_of_domain_texts=random_features(7, 5),
     )
     assert len(got.i2t.scores.vacuity) == 9
     assert len(got.t2i.scores.vacuity) == 27
     u = uncertainty_scores(texts @ images.T, 0.1).vacuity
-    foreign = uncertainty_scores(random_features(7, 5) @ images.T, 0.1).vacuity
+    out_of_domain = uncertainty_scores(random_features(7, 5) @ images.T, 0.1).vacuity
     quality = got.t2i.quality["vacuity"]
     assert quality.degraded_auroc == pytest.approx(auroc(u[degraded[owner]], u[~degraded[owner]]))
-    assert quality.foreign_auroc == pytest.approx(auroc(foreign, u))
+    assert quality.out_of_domain_auroc == pytest.approx(auroc(out_of_domain, u))
 
 
 def test_equal_features_get_equal_scores_whatever_their_place() -> None:
@@ -162,4 +168,4 @@ def test_a_split_without_labels_skips_the_class_test(dataset: Dataset) -> None:
     )
     got = evaluate(ColourModel(), bare)
     assert got.i2t.quality["vacuity"].removed_class_auroc is None
-    assert got.i2t.quality["vacuity"].foreign_auroc is not None
+    assert got.i2t.quality["vacuity"].out_of_domain_auroc is not None

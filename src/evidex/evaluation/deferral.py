@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.evaluation.features import Encoded, Encoder, Images, Split, match
+from evidex.evaluation.features import Encoded, EvaluatedModel, Images, Split, match
 from evidex.evaluation.recall import recall_of, standing_i2t, standing_t2i
 from evidex.evaluation.result import Deferral
 from evidex.evaluation.stages import Stages
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def refine_and_rank(
-    model: Encoder,
+    model: EvaluatedModel,
     split: Split,
     encoded: Encoded,
     ratios: Sequence[float],

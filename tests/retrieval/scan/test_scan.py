@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
-from evidex.retrieval.scan import kernels, tiles
+from evidex.retrieval.scan import kernels, register_tiles
 from evidex.retrieval.scan.partial import ScanResult, merge_results
 from evidex.retrieval.scan.quantize import from_bfloat16, quantize_int8, to_bfloat16
 from evidex.retrieval.scan.scan import scan
@@ -86,7 +86,7 @@ def test_without_exact_vectors_the_stored_ones_are_scored_in_full_precision(
 def test_int8_works_on_processors_without_the_instruction(
     gallery: Floats, queries: Floats, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tiles, "HAS_INT8_DOT", False)
+    monkeypatch.setattr(register_tiles, "HAS_INT8_DOT", False)
     got = scan(queries[:count], quantize_int8(gallery), temperature=0.1, top=10, exact=gallery)
     assert_equal(got, naive(queries[:count], gallery, 0.1, 10), 1e-3)
 
@@ -267,13 +267,14 @@ def test_kernels_work_on_a_plain_processor(gallery: Floats, queries: Floats, tmp
     copy_of_the_package(tmp_path)
     np.savez(tmp_path / "data.npz", gallery=gallery, queries=queries[:20])
     program = (
-        "import numpy as np; from evidex.retrieval.scan import tiles; from evidex.retrieval.scan.scan import scan;"
+        "import numpy as np; from evidex.retrieval.scan import register_tiles;"
+        "from evidex.retrieval.scan.scan import scan;"
         "from evidex.retrieval.scan.quantize import quantize_int8; data = np.load('data.npz');"
         "common = dict(temperature=0.1, top=10); codes = quantize_int8(data['gallery']);"
         "full = scan(data['queries'], data['gallery'], **common);"
         "small = scan(data['queries'], codes, exact=data['gallery'], **common);"
         "np.savez('out.npz', full=full.log_sum_exp, full_ids=full.ids, small=small.log_sum_exp, small_ids=small.ids);"
-        "print(tiles.LANES, tiles.HAS_INT8_DOT)"
+        "print(register_tiles.LANES, register_tiles.HAS_INT8_DOT)"
     )
     printed = run_a_copy(f"import os; os.chdir({str(tmp_path)!r});{program}", tmp_path, NUMBA_CPU_NAME="generic")
     assert printed == ["8 False"]

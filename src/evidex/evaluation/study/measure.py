@@ -23,8 +23,8 @@ def measure(model: Model, dataset_path: str, kind: Measure) -> dict[str, Any]:
     """Recall on the clean and the noisy split; with "scores" the uncertainty, with "all" refinement as well."""
     from evidex.evaluation.absent import out_of_domain_queries
     from evidex.evaluation.features import Encoded, encode_texts, match
-    from evidex.evaluation.foreign_pictures import foreign_pictures
-    from evidex.evaluation.protocol import FOREIGN_PICTURES, FOREIGN_SEED, evaluate_features
+    from evidex.evaluation.out_of_domain_pictures import out_of_domain_pictures
+    from evidex.evaluation.protocol import OUT_OF_DOMAIN_PICTURES, OUT_OF_DOMAIN_SEED, evaluate_features
     from evidex.evaluation.recall import recall
 
     found: dict[str, Any] = {}
@@ -39,9 +39,9 @@ def measure(model: Model, dataset_path: str, kind: Measure) -> dict[str, Any]:
         extra: dict[str, Any] = (
             {
                 "labels": labels if all(labels) else None,
-                "foreign_texts": encode_texts(model, out_of_domain_queries()),
-                "foreign_images": model.encode_images(
-                    foreign_pictures(FOREIGN_PICTURES, np.random.default_rng(FOREIGN_SEED))
+                "out_of_domain_texts": encode_texts(model, out_of_domain_queries()),
+                "out_of_domain_images": model.encode_images(
+                    out_of_domain_pictures(OUT_OF_DOMAIN_PICTURES, np.random.default_rng(OUT_OF_DOMAIN_SEED))
                 ),
             }
             if name == "clean"
@@ -56,7 +56,7 @@ def _refined(model: Model, split: Any, encoded: Encoded) -> dict[str, Any]:
     """RSUM with the most uncertain queries refined: by RS-TTA and, where WordNet is installed, by generic copies."""
     from evidex.evaluation.deferral import refine_and_rank
     from evidex.evaluation.features import match
-    from evidex.evaluation.scores import uncertainty_scores
+    from evidex.evaluation.query_uncertainty import uncertainty_scores
     from evidex.retrieval.refine import GenericRefiner, RsRefiner
 
     refiners = {"rs_tta": RsRefiner()} | ({"generic_tta": GenericRefiner()} if find_spec("wn") else {})

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from evidex.retrieval.scan import tiles
+from evidex.retrieval.scan import register_tiles
 from evidex.retrieval.scan.compiled import Array, add_tile, exp, fast, push, strict, widen
 
 TILE = 192
@@ -98,10 +98,10 @@ def scan_one_int8(
     gather: bool, first: int, stop: int, base: int, inverse_temperature: float, heap_scores: Array, heap_rows: Array,
     sizes: Array, peaks: Array, sums: Array,
 ) -> tuple[int, float]:  # fmt: skip
-    """One query, rounded to two ``levels`` of codes (2, padded d), coarse and fine; needs `tiles.HAS_INT8_DOT`."""
+    """One query, rounded to two ``levels`` of codes (2, padded d), coarse and fine; needs `HAS_INT8_DOT`."""
     count, dim = codes.shape
     padded = levels.shape[1]
-    chunks = padded // tiles.ROW_CHUNK
+    chunks = padded // register_tiles.ROW_CHUNK
     scores = np.empty(TILE, np.float32)
     scratch = np.zeros(padded, np.int8)
     coarse, fine = levels[0].ctypes.data, levels[1].ctypes.data
@@ -113,8 +113,8 @@ def scan_one_int8(
             if row * dim + padded > count * dim:  # the last register would reach beyond the array
                 scratch[:dim] = codes[row]
                 address = scratch.ctypes.data
-            high = np.float32(tiles.row_int8(coarse, address, chunks) - level_bias[0])
-            low = np.float32(tiles.row_int8(fine, address, chunks) - level_bias[1])
+            high = np.float32(register_tiles.row_int8(coarse, address, chunks) - level_bias[0])
+            low = np.float32(register_tiles.row_int8(fine, address, chunks) - level_bias[1])
             scores[i] = (high * level_scales[0] + low * level_scales[1]) * scales[row] + shift[0]
         fault = _absorb_one(
             scores, length, rows, gather, start, base, inverse_temperature, heap_scores, heap_rows, sizes, peaks, sums
@@ -174,7 +174,7 @@ def scan_batch(
 ) -> tuple[int, float]:  # fmt: skip
     """Many queries, multiplied in float32; ``packed`` is (groups, d, lanes). ``direct``: float32 rows in place."""
     groups, dim, lanes = packed.shape
-    scores = np.empty((TILE + tiles.PADDING, lanes), np.float32)
+    scores = np.empty((TILE + register_tiles.PADDING, lanes), np.float32)
     tile_peaks, tile_sums, totals = np.empty(lanes, np.float32), np.empty(lanes, np.float32), np.empty(lanes)
     scratch = np.empty((1 if direct else TILE, dim), np.float32)
     longest = np.float32(0.0)
@@ -198,12 +198,12 @@ def scan_batch(
         last = origin + length - 1
         for group in range(groups):
             block, out = packed[group].ctypes.data, scores.ctypes.data
-            if lanes == tiles.WIDE:
-                for i in range(0, length, tiles.WIDE_ROWS):
-                    tiles.wide_f32(block, source, dim, dim, origin + i, last, out, i)
+            if lanes == register_tiles.WIDE:
+                for i in range(0, length, register_tiles.WIDE_ROWS):
+                    register_tiles.wide_f32(block, source, dim, dim, origin + i, last, out, i)
             else:
-                for i in range(0, length, tiles.NARROW_ROWS):
-                    tiles.narrow_f32(block, source, dim, dim, origin + i, last, out, i)
+                for i in range(0, length, register_tiles.NARROW_ROWS):
+                    register_tiles.narrow_f32(block, source, dim, dim, origin + i, last, out, i)
             offset = group * lanes
             if scales.size > 0:
                 for i in range(length):
@@ -224,14 +224,14 @@ def scan_batch_int8(
     gather: bool, first: int, stop: int, base: int, inverse_temperature: float, heap_scores: Array, heap_rows: Array,
     sizes: Array, peaks: Array, sums: Array,
 ) -> tuple[int, float]:  # fmt: skip
-    """Many queries rounded to int8, ``packed`` (versions, groups, ⌈d/4⌉, lanes, 4); needs `tiles.HAS_INT8_DOT`.
+    """Many queries rounded to int8, ``packed`` (versions, groups, ⌈d/4⌉, lanes, 4); needs `HAS_INT8_DOT`.
 
     ``query_bias`` (versions, queries) is 128 times the sum of the codes: what the flipped sign bits add to a product.
     """
     _, groups, steps, lanes, _ = packed.shape
-    together = tiles.WIDE_ROWS if lanes == tiles.WIDE else tiles.NARROW_ROWS
+    together = register_tiles.WIDE_ROWS if lanes == register_tiles.WIDE else register_tiles.NARROW_ROWS
     dim = codes.shape[1]
-    products = np.empty((TILE + tiles.PADDING, lanes), np.int32)
+    products = np.empty((TILE + register_tiles.PADDING, lanes), np.int32)
     scores = np.empty((TILE, lanes), np.float32)
     tile_peaks, tile_sums, totals = np.empty(lanes, np.float32), np.empty(lanes, np.float32), np.empty(lanes)
     direct = not gather and dim == 4 * steps
@@ -248,10 +248,10 @@ def scan_batch_int8(
             out = products.ctypes.data
             for i in range(0, length, together):
                 block = packed[(i // together) % QUERY_VERSIONS, group].ctypes.data
-                if lanes == tiles.WIDE:
-                    tiles.wide_int8(block, source, steps, steps, origin + i, last, out, i)
+                if lanes == register_tiles.WIDE:
+                    register_tiles.wide_int8(block, source, steps, steps, origin + i, last, out, i)
                 else:
-                    tiles.narrow_int8(block, source, steps, steps, origin + i, last, out, i)
+                    register_tiles.narrow_int8(block, source, steps, steps, origin + i, last, out, i)
             offset = group * lanes
             for i in range(length):
                 scale = scales[rows[start + i] if gather else start + i]

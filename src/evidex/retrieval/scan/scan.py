@@ -101,10 +101,10 @@ class _Sweep:
 
 
 def _sweep(work: _Work) -> _Sweep:
-    from evidex.retrieval.scan.plans import plan
+    from evidex.retrieval.scan.kernel_choice import choose_kernel
 
     queries = len(work.queries)
-    run_block = plan(work.queries, work.shards, work.inverse_temperature)
+    run_block = choose_kernel(work.queries, work.shards, work.inverse_temperature)
     peaks = np.full((len(work.blocks), queries), -np.inf)
     sums = np.zeros((len(work.blocks), queries))
     faults = np.full(len(work.blocks), -1)

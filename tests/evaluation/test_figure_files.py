@@ -8,8 +8,8 @@ from PIL import Image
 
 from evidex.data.datasets import load_dataset
 from evidex.errors import InputError
+from evidex.evaluation.figure_files import _right_and_wrong, write_figures
 from evidex.evaluation.noisy import NoisySplit
-from evidex.evaluation.pictures import _right_and_wrong, write_figures
 from evidex.evaluation.protocol import evaluate, evaluate_features
 from tests.evaluation.colours import ColourModel, write_colours
 

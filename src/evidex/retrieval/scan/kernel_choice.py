@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.retrieval.scan import kernels, tiles
+from evidex.retrieval.scan import kernels, register_tiles
 from evidex.retrieval.scan.quantize import Floats
 from evidex.retrieval.scan.shards import Block, Shard
 
@@ -16,13 +16,13 @@ RunBlock = Callable[..., tuple[int, float]]
 _MOST_INT8_DIMENSIONS = 65536  # products up to 255·127 still add up within 32 bits
 
 
-def plan(queries: Floats, shards: list[Shard], inverse_temperature: float) -> RunBlock:
+def choose_kernel(queries: Floats, shards: list[Shard], inverse_temperature: float) -> RunBlock:
     """Return ``run(block, heap_scores, heap_rows, sizes, peaks, sums)``, safe to call from several threads."""
     count, dim = queries.shape
-    lanes = tiles.NARROW if count <= tiles.NARROW else tiles.WIDE
+    lanes = register_tiles.NARROW if count <= register_tiles.NARROW else register_tiles.WIDE
     packed = None if count == 1 else _pack(queries, lanes)
     shifts = {shard.base: _shifts(queries, shard, lanes) for shard in shards}
-    use_codes = tiles.HAS_INT8_DOT and dim <= _MOST_INT8_DIMENSIONS and any(shard.is_int8 for shard in shards)
+    use_codes = register_tiles.HAS_INT8_DOT and dim <= _MOST_INT8_DIMENSIONS and any(shard.is_int8 for shard in shards)
     levels = _Int8Levels(queries[0]) if use_codes and count == 1 else None
     versions = _Int8Versions(queries, lanes) if use_codes and count > 1 else None
 
@@ -48,7 +48,7 @@ class _Int8Levels:
     def __init__(self, query: Floats) -> None:
         coarse_scale = float(np.abs(query).max()) / 127 or 1.0
         self.scales = np.array([coarse_scale, coarse_scale / 254], np.float32)
-        self.codes = np.zeros((2, -(-len(query) // tiles.ROW_CHUNK) * tiles.ROW_CHUNK), np.int8)
+        self.codes = np.zeros((2, -(-len(query) // register_tiles.ROW_CHUNK) * register_tiles.ROW_CHUNK), np.int8)
         exact = query / self.scales[0]
         self.codes[0, : len(query)] = np.rint(exact).clip(-127, 127)
         rest = (exact - self.codes[0, : len(query)]) * 254
