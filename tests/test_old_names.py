@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,9 +57,9 @@ def calibration() -> Calibration:
     return Calibration("abc123", "text", 100, "learned", np.arange(30.0), (), learned, "digest")
 
 
-def _as_before(text: str) -> dict[str, object]:
+def _as_before(text: str) -> dict[str, Any]:
     """The same calibration as format 4 wrote it, without its checksum."""
-    content = json.loads(text)
+    content: dict[str, Any] = json.loads(text)
     learned = content.pop("learned_score")
     learned["signs"], learned["home_signs"] = learned.pop("signals"), learned.pop("home_signals")
     del content["check"]
