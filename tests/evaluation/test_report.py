@@ -118,6 +118,7 @@ def test_the_page_holds_everything_and_needs_nothing_else(finished: Finished) ->
 def test_the_numbers_are_those_that_were_measured(finished: Finished) -> None:
     """Against a fresh evaluation of the stored model by the protocol itself."""
     from evidex.data.datasets import load_dataset
+    from evidex.evaluation.deferral import Refinements
     from evidex.evaluation.protocol import evaluate
 
     rows = list(csv.DictReader((finished.output / "tables" / "comparison.csv").open()))
@@ -128,7 +129,7 @@ def test_the_numbers_are_those_that_were_measured(finished: Finished) -> None:
     labels = {row["model"]: row["job"] for row in csv.DictReader((finished.output / "tables" / "seeds.csv").open())}
     model = load_model(finished.output / "models" / labels["ELC0, seed 0"] / "model.safetensors")
     dataset = load_dataset(next(finished.output.glob("archive-*")), "test")
-    fresh = evaluate(model, dataset, noisy_seed=0, ratios=(0.1,))
+    fresh = evaluate(model, dataset, noisy_seed=0, refinements=Refinements((0.1,)))
     assert fresh.clean_recall is not None
     by_row = {(row["condition"], row["model"]): float(row["rsum_mean"]) for row in rows}
     assert by_row["clean", "ELC0"] == pytest.approx(fresh.clean_recall.rsum, abs=1e-3)

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from evidex.retrieval.certainty.calibrating import CalibrationOutcome, KnownQuery
+    import numpy as np
+
+    from evidex.retrieval.certainty.calibrating import CalibrationOutcome, GuaranteeRequest, KnownQuery
+    from evidex.retrieval.gallery import Gallery
 
 
 def command(
@@ -39,16 +42,12 @@ def command(
     Where the right answers are known and in the gallery, the chance of a right answer is learned from one half of them,
     and from the other a threshold is sought that guarantees --alpha and --delta; it is said if there is none.
     """
-    from dataclasses import replace
-
     import numpy as np
 
     from evidex.cli.console import print_json
     from evidex.errors import InputError
-    from evidex.retrieval.certainty.calibrating import GuaranteeRequest, calibrate
-    from evidex.retrieval.certainty.calibration_store import forget
+    from evidex.retrieval.certainty.calibrating import GuaranteeRequest
     from evidex.retrieval.certainty.known_queries import dataset_queries, read_queries
-    from evidex.retrieval.certainty.self_calibrating import self_calibrate
     from evidex.retrieval.gallery import Gallery
 
     if queries is not None and dataset is not None:
@@ -59,28 +58,50 @@ def command(
     opened = Gallery.open(gallery)
     rng = np.random.default_rng(seed)
     if queries is None and dataset is None:
-        outcomes = self_calibrate(opened, rng, score=score)
-        if not outcomes:
-            raise InputError(f"'{gallery}' holds no pictures to calibrate itself by; give --queries or --dataset")
-        forget(opened)  # only now: what was given stays where this fails
+        outcomes = _by_itself(opened, rng, score)
     else:
         known: dict[Any, list[KnownQuery]]
         known = read_queries(queries) if queries is not None else dataset_queries(dataset, split, rng)  # type: ignore[arg-type]
-        if not any(known.values()):
-            raise InputError(f"'{queries or dataset}' holds no query; give at least twenty")
-        outcomes = [
-            replace(
-                calibrate(opened, part, direction, guarantee=GuaranteeRequest(alpha, delta, top), score=score, rng=rng),
-                source=str(queries or dataset),
-            )
-            for direction, part in known.items()
-            if part
-        ]
+        outcomes = _by_queries(opened, known, str(queries or dataset), GuaranteeRequest(alpha, delta, top), score, rng)
     if as_json:
         print_json([_content(outcome) for outcome in outcomes])
     else:
         for outcome in outcomes:
             _tell(outcome)
+
+
+def _by_itself(gallery: Gallery, rng: np.random.Generator, score: str | None) -> list[CalibrationOutcome]:
+    from evidex.errors import InputError
+    from evidex.retrieval.certainty.calibration_store import forget
+    from evidex.retrieval.certainty.self_calibrating import self_calibrate
+
+    outcomes = self_calibrate(gallery, rng, score=score)
+    if not outcomes:
+        raise InputError(f"'{gallery.path}' holds no pictures to calibrate itself by; give --queries or --dataset")
+    forget(gallery)  # only now: what was given stays where this fails
+    return outcomes
+
+
+def _by_queries(
+    gallery: Gallery,
+    known: dict[Any, list[KnownQuery]],
+    source: str,
+    guarantee: GuaranteeRequest,
+    score: str | None,
+    rng: np.random.Generator,
+) -> list[CalibrationOutcome]:
+    from dataclasses import replace
+
+    from evidex.errors import InputError
+    from evidex.retrieval.certainty.calibrating import calibrate
+
+    if not any(known.values()):
+        raise InputError(f"'{source}' holds no query; give at least twenty")
+    return [
+        replace(calibrate(gallery, part, direction, guarantee=guarantee, score=score, rng=rng), source=source)
+        for direction, part in known.items()
+        if part
+    ]
 
 
 def _content(outcome: CalibrationOutcome) -> dict[str, Any]:

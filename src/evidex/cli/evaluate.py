@@ -31,6 +31,7 @@ def command(
     from evidex.cli.console import output_console, progress_bar
     from evidex.data.datasets import load_dataset
     from evidex.encoders.model import load_model
+    from evidex.evaluation.deferral import Refinements
     from evidex.evaluation.protocol import evaluate
     from evidex.evaluation.table import print_evaluation
     from evidex.files import check_folder, check_target, write_json_atomic
@@ -46,7 +47,7 @@ def command(
             encoder,
             data,
             noisy_seed=noisy_seed if noisy else None,
-            ratios=tuple(defer or ()),
+            refinements=Refinements(tuple(defer or ())),
             absent=absent,
             batch_size=batch_size,
             progress=progress,

@@ -184,8 +184,6 @@ def test_input_that_makes_no_sense_is_refused_in_words(gallery: Floats, queries:
         scan(one, gallery, temperature=0.1, top=0)
     with pytest.raises(InputError, match="threads is 0"):
         scan(one, gallery, temperature=0.1, top=5, threads=0)
-    with pytest.raises(InputError, match="block_rows is 0"):
-        scan(one, gallery, temperature=0.1, top=5, block_rows=0)
     with pytest.raises(InputError, match="float64"):
         scan(one.astype(np.float64), gallery, temperature=0.1, top=5)
     with pytest.raises(InputError, match=r"\(3000, 49\) do not fit queries of 50"):
@@ -249,9 +247,10 @@ def test_kernels_compile_where_no_cache_can_be_written(tmp_path: Path) -> None:
 def test_cached_kernels_notice_a_change_in_what_they_call(tmp_path: Path) -> None:
     shared = copy_of_the_package(tmp_path) / "retrieval" / "scan" / "compiled.py"
     program = (
-        "import numpy as np; from evidex.retrieval.scan.kernels import scan_exactly;"
+        "import numpy as np; from evidex.retrieval.scan.kernels import Span, scan_exactly;"
         "heap = np.full(1, -9.0), np.full(1, -1);"
-        "scan_exactly(np.ones(1, np.float32), np.ones((3, 1), np.float32), heap[1], False, 0, 3, 0, *heap, 0);"
+        "span = Span(heap[1], False, 0, 3, 0);"
+        "scan_exactly(np.ones(1, np.float32), np.ones((3, 1), np.float32), span, *heap, 0);"
         "print(heap[1][0])"
     )
     assert run_a_copy(program, tmp_path) == ["0"]
