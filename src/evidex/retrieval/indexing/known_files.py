@@ -23,6 +23,7 @@ Place = tuple[int, int] | None
 Content = tuple[str, str | None]
 """What rows are made of: the bytes, and how they were read."""
 Encoded = tuple[Row, NDArray[np.float32]]
+_WRITES_BETWEEN_COMPACTIONS = 128
 
 _COLUMNS = (
     "id",
@@ -83,6 +84,7 @@ class KnownFiles:
         self._lock = Lock()  # decoding threads ask while the run writes
         self.sizes: Counter[int] = Counter()
         self.writes = 0
+        self._tidied = 0
         for record in gallery.records(_COLUMNS):
             if record["kind"] != "text":
                 place = None if record["window_x"] is None else (record["window_x"], record["window_y"])
@@ -93,9 +95,17 @@ class KnownFiles:
                 file.captions = tuple(record["captions"] or ())
                 if doubled:
                     self._distrust(file)
+        self.before = frozenset(self._files)
+        """The paths that were known before the run."""
         for file in self._files.values():
             if file.state is not None:
                 self.sizes[file.state.size] += 1
+
+    def tidy(self) -> None:
+        """Compact the table where many writes have left it in pieces."""
+        if self.writes - self._tidied >= _WRITES_BETWEEN_COMPACTIONS:
+            self._gallery.compact()
+            self._tidied = self.writes
 
     def files(self) -> list[KnownFile]:
         return list(self._files.values())
