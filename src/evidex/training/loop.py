@@ -16,10 +16,10 @@ from evidex.encoders.model import Model, load_model
 from evidex.errors import ConfigError
 from evidex.files import check_folder
 from evidex.progress import Progress, silent
-from evidex.training.acquaint import acquaint_saved
 from evidex.training.batches import epoch_batches, step_generator, steps_per_epoch
 from evidex.training.distributed import World
 from evidex.training.lessons import Lessons
+from evidex.training.measure_domain import measure_saved_domain
 from evidex.training.mentoring import mentor_features
 from evidex.training.run_folder import RunFolder
 from evidex.training.schedule import cosine, set_learning_rate
@@ -95,7 +95,7 @@ def train(
         world.barrier()
 
     if world.main:
-        acquaint_saved(folder.model, str(device), train_set.captions, val_set)
+        measure_saved_domain(folder.model, str(device), train_set.captions, val_set)
     world.barrier()
     return TrainedRun(load_model(folder.model, device=str(device)), folder.model, state.progressed.history)
 
