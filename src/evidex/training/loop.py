@@ -24,7 +24,7 @@ from evidex.training.mentoring import mentor_features
 from evidex.training.run_folder import RunFolder
 from evidex.training.schedule import cosine, set_learning_rate
 from evidex.training.splits import PreparedSplit, prepare_split
-from evidex.training.start import build_start, check_batch
+from evidex.training.start import build_start, check_batch, compile_layers
 from evidex.training.state import Progressed, TrainState
 from evidex.training.step import take_step
 from evidex.training.validation import finished, validate
@@ -77,6 +77,8 @@ def train(
 
     torch.manual_seed(config.seed)
     state = TrainState.begin(build_start(config, train_set).to(device), config.train)
+    if config.train.compile:
+        compile_layers(state.encoder)
     folder = RunFolder(config, writes=world.main)
     folder.open(state, restart=restart)
 
