@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.data.discover import FoundFile
-from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.indexing.target import IndexTarget
 from evidex.retrieval.rows import Row
 
 Place = tuple[int, int] | None
@@ -77,7 +77,7 @@ class KnownFile:
 class KnownFiles:
     """The files of a gallery by path and by content."""
 
-    def __init__(self, gallery: Gallery) -> None:
+    def __init__(self, gallery: IndexTarget) -> None:
         self._gallery = gallery
         self._files: dict[str, KnownFile] = {}
         self._with_content: dict[Content, dict[str, None]] = {}  # paths in the order in which they had it

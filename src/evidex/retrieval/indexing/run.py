@@ -37,7 +37,7 @@ from evidex.retrieval.indexing.row_making import RowMaker
 
 if TYPE_CHECKING:
     from evidex.encoders.model import Model
-    from evidex.retrieval.gallery import Gallery
+    from evidex.retrieval.indexing.target import IndexTarget
 
 _MOST_WORKERS = 8
 _PIECES_LEFT = 8
@@ -53,7 +53,7 @@ def fit_of(model: Model) -> Fit:
 class IndexRun:
     """One pass over the files that were found; `work` does it all. `FileState` draws the way of each file."""
 
-    def __init__(self, gallery: Gallery, findings: Findings, options: IndexOptions, progress: Progress) -> None:
+    def __init__(self, gallery: IndexTarget, findings: Findings, options: IndexOptions, progress: Progress) -> None:
         self._gallery, self._findings, self._options = gallery, findings, options
         captions, problems = captions_beside(findings.files)
         self._known = KnownFiles(gallery)
