@@ -10,7 +10,7 @@ import numpy as np
 
 from evidex.data.images import decode_image, to_rgb
 from evidex.documents import is_file, is_folder
-from evidex.encoders.acquaintance import Acquaintance
+from evidex.encoders.domain import Domain
 from evidex.encoders.encoder import Encoder
 from evidex.encoders.engines import Chosen, Engine, choose
 from evidex.encoders.model_file import StoredModel, fingerprint_of, halved, read_model_file, write_model_file
@@ -36,12 +36,12 @@ class Model:
         temperature: float,
         *,
         card: dict[str, Any] | None = None,
-        acquaintance: Acquaintance | None = None,
+        domain: Domain | None = None,
     ) -> None:
         self.encoder: Encoder = encoder.eval()
         self.temperature = temperature
         self.card = card or {}  # how the model came about and what it scored
-        self.acquaintance = acquaintance  # which texts it can know about, where that was measured
+        self.domain = domain  # which texts it can know about, where that was measured
         self._fingerprint: str | None = None
 
     @property
@@ -98,7 +98,7 @@ class Model:
         if half:
             weights = halved(weights)
         fingerprint = fingerprint_of(spec, self.temperature, weights)
-        stored = StoredModel(spec, self.temperature, fingerprint, self.card, weights, self.acquaintance)
+        stored = StoredModel(spec, self.temperature, fingerprint, self.card, weights, self.domain)
         write_model_file(path, stored)
 
 
@@ -152,10 +152,10 @@ def _read(path: Path, device: str | None, engine: Engine | None) -> Model:
         stored = read_model_file(path)
         chosen = choose(stored.spec["kind"], device, engine)
         encoder = _encoder(stored, chosen)
-        known = stored.acquaintance
+        known = stored.domain
         if known is not None and len(known.mean) != encoder.dim:
-            raise ValueError(f"the acquaintance is of {len(known.mean)} dimensions, not {encoder.dim}")
-        model = Model(encoder, stored.temperature, card=stored.card, acquaintance=known)
+            raise ValueError(f"the domain is of {len(known.mean)} dimensions, not {encoder.dim}")
+        model = Model(encoder, stored.temperature, card=stored.card, domain=known)
         sound = stored.checked or model.fingerprint == stored.fingerprint
     except (SafetensorError, OSError, MemoryError, *_WRONG_DESCRIPTION) as error:
         cause = str(error).partition("\n")[0]

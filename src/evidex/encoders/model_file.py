@@ -15,13 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.documents import parse_json
-from evidex.encoders.acquaintance import Acquaintance
+from evidex.encoders.domain import Domain
 from evidex.encoders.tensor_file import TensorFile
 from evidex.errors import ModelError
 from evidex.files import write_atomic
+from evidex.old_names import tensor_name
 
-FORMAT = 1
-_ACQUAINTANCE = "acquaintance/"  # before the names of tensors that are no weights
+FORMAT = 2
+_READABLE = (1, 2)
+_DOMAIN = "domain/"  # before the names of tensors that are no weights
 _MOST_LAYERS = 1024
 _KINDS = ("towers", "clip", "committee")
 
@@ -36,7 +38,7 @@ class StoredModel:
     card: dict[str, Any]
     weights: Mapping[str, Any]
     """Arrays, or tensors of the file that become arrays where they are used."""
-    acquaintance: Acquaintance | None
+    domain: Domain | None
     checked: bool = True
     """Whether the file's own checksum says that this is what was saved; files of older versions have none."""
 
@@ -51,14 +53,15 @@ def read_model_file(path: Path) -> StoredModel:
     said = description.pop("checksum", None)
     if said is not None and said != _checksum(description, {name: each.checksum for name, each in tensors.items()}):
         raise ModelError(f"'{path}': the weights are not those that were saved; fetch or train it again")
-    weights = {name: tensor for name, tensor in tensors.items() if not name.startswith(_ACQUAINTANCE)}
+    named = {tensor_name(name): tensor for name, tensor in tensors.items()}
+    weights = {name: tensor for name, tensor in named.items() if not name.startswith(_DOMAIN)}
     return StoredModel(
         description["spec"],
         description["temperature"],
         description["fingerprint"],
         description.get("card", {}),
         weights,
-        _acquaintance({name: np.asarray(tensor) for name, tensor in tensors.items() if name not in weights}),
+        _domain({name: np.asarray(tensor) for name, tensor in named.items() if name not in weights}),
         checked=said is not None,
     )
 
@@ -68,8 +71,8 @@ def write_model_file(path: Path, model: StoredModel) -> None:
     from safetensors.numpy import save
 
     tensors = {name: np.asarray(value, order="C") for name, value in model.weights.items()}
-    if model.acquaintance is not None:
-        tensors |= _acquaintance_tensors(model.acquaintance)
+    if model.domain is not None:
+        tensors |= _domain_tensors(model.domain)
     described = {
         "format": FORMAT,
         "spec": model.spec,
@@ -115,28 +118,28 @@ def _checksum(description: dict[str, Any], sums: dict[str, int]) -> str:
     return hashlib.sha256(json.dumps([description, sums], sort_keys=True).encode()).hexdigest()
 
 
-def _acquaintance_tensors(known: Acquaintance) -> dict[str, NDArray[Any]]:
+def _domain_tensors(known: Domain) -> dict[str, NDArray[Any]]:
     words = np.frombuffer("\n".join(sorted(known.words)).encode(), np.uint8)
     parts = {"words": words, "mean": known.mean, "directions": known.directions, "lengths": known.lengths}
     if known.matches is not None:
         parts["matches"] = known.matches
-    return {f"{_ACQUAINTANCE}{name}": np.ascontiguousarray(value) for name, value in parts.items()}
+    return {f"{_DOMAIN}{name}": np.ascontiguousarray(value) for name, value in parts.items()}
 
 
-def _acquaintance(parts: dict[str, NDArray[Any]]) -> Acquaintance | None:
+def _domain(parts: dict[str, NDArray[Any]]) -> Domain | None:
     """What the model was taught; ValueError, KeyError or TypeError if it is not whole."""
     if not parts:
         return None
     words, mean, directions, lengths = (
-        parts[f"{_ACQUAINTANCE}{name}"] for name in ("words", "mean", "directions", "lengths")
+        parts[f"{_DOMAIN}{name}"] for name in ("words", "mean", "directions", "lengths")
     )
-    matches = parts.get(f"{_ACQUAINTANCE}matches")
-    return Acquaintance(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths, matches)
+    matches = parts.get(f"{_DOMAIN}matches")
+    return Domain(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths, matches)
 
 
 def _checked(description: Any, path: Path) -> dict[str, Any]:
     """Return the header's description if it is whole."""
-    if not isinstance(description, dict) or description.get("format") != FORMAT:
+    if not isinstance(description, dict) or description.get("format") not in _READABLE:
         found = description.get("format") if isinstance(description, dict) else None
         raise ModelError(f"'{path}' has model format {found}, this version reads {FORMAT}; update evidex")
     temperature = description.get("temperature")
