@@ -21,6 +21,9 @@ def command(
     absent: Annotated[
         bool, typer.Option(help="Measure whether missing answers are noticed (scene class removed, foreign queries).")
     ] = True,
+    twins: Annotated[
+        bool, typer.Option(help="Measure whether captions are preferred to twins with one thing exchanged.")
+    ] = True,
     batch_size: Annotated[int, typer.Option(min=1, help="Items encoded at once.")] = 64,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the accelerator if there is one.")] = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
@@ -47,6 +50,7 @@ def command(
             noisy_seed=noisy_seed if noisy else None,
             ratios=tuple(defer or ()),
             absent=absent,
+            twins=twins,
             batch_size=batch_size,
             progress=progress,
         )

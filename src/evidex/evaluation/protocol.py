@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evidex.evaluation.absent import out_of_domain_queries, removed_class, tell_apart
 from evidex.evaluation.deferral import refine_and_rank
 from evidex.evaluation.features import Encoded, Encoder, Split, encode_images, encode_texts, match
+from evidex.evaluation.fine_grain import fine_grain
 from evidex.evaluation.foreign_pictures import foreign_pictures
 from evidex.evaluation.noisy import NoisySplit
 from evidex.evaluation.recall import Recall, Standing, recall, recall_of, standing_i2t, standing_t2i
@@ -47,6 +48,7 @@ def evaluate(
     refiner: Refiner | None = None,
     refine_seed: int = 0,
     absent: bool = True,
+    twins: bool = False,
     batch_size: int = 64,
     progress: Progress = silent,
 ) -> Evaluation:
@@ -54,7 +56,8 @@ def evaluate(
 
     ``noisy_seed`` degrades half of the images and their captions, the half chosen by the seed; recall of the clean
     split is then reported beside. Each of ``ratios`` is a share of the most uncertain queries to refine before ranking
-    again, with RS-TTA unless ``refiner`` says otherwise. ``absent`` measures whether missing answers are noticed.
+    again, with RS-TTA unless ``refiner`` says otherwise. ``absent`` measures whether missing answers are noticed,
+    ``twins`` whether captions are preferred to their twins with one thing exchanged.
     """
     noisy = None if noisy_seed is None else NoisySplit(dataset, noisy_seed, severity=severity)
     split: Split = dataset if noisy is None else noisy
@@ -106,10 +109,13 @@ def evaluate(
     stages.finish()
     return replace(
         found,
-        subject=Subject(dataset.name, dataset.split, model.fingerprint, noisy_seed, len(dataset.skipped)),
+        subject=Subject(
+            dataset.name, dataset.split, model.fingerprint, noisy_seed, len(dataset.skipped), dataset.drawn
+        ),
         clean_recall=None if noisy is None else _recall(clean),
         deferral=deferral,
         scene_names=name_scenes(model, encoded.images, labels),
+        fine_grain=fine_grain(model, encoded.images, dataset.records) if twins else None,
         encoded=encoded,
     )
 
