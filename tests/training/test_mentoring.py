@@ -35,7 +35,7 @@ def test_mentors_are_centred_on_their_mean_unless_told_otherwise(config: Config,
         config, loss=LossConfig(), mentors=MentorConfig(text=str(tmp_path / "mentor.safetensors"), center=center)
     )
     dataset = load_dataset(Path(config.data.path), "train")
-    found = mentor_features(mentored, dataset, TEXTS, torch.device("cpu"))
+    found = mentor_features(mentored, [dataset], TEXTS, torch.device("cpu"))
     rows = _Mentor().features(TEXTS).astype(np.float64)
     rows -= rows.mean(axis=0) * center
     assert found.image is None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.data.labels import as_typed
 from evidex.evaluation.absent import out_of_domain_queries, removed_class, tell_apart
 from evidex.evaluation.deferral import refine_and_rank
 from evidex.evaluation.features import Encoded, Encoder, Split, encode_images, encode_texts, match
@@ -18,7 +19,7 @@ from evidex.evaluation.noisy import NoisySplit
 from evidex.evaluation.recall import Recall, Standing, recall, recall_of, standing_i2t, standing_t2i
 from evidex.evaluation.reckoned import Asked, learnt_quality
 from evidex.evaluation.result import Direction, Evaluation, ScoreQuality, Subject
-from evidex.evaluation.scene_names import SceneNames, asked, scene_names
+from evidex.evaluation.scene_names import SceneNames, scene_names
 from evidex.evaluation.scores import SCORE_NAMES, uncertainty_scores
 from evidex.evaluation.selective import auroc, selective
 from evidex.evaluation.stages import Stages
@@ -125,7 +126,7 @@ def name_scenes(model: Encoder, images: Features, labels: Sequence[str | None]) 
     names = sorted({label for label in labels if label is not None})
     if not names:
         return None
-    queries = encode_texts(model, [asked(name) for name in names])
+    queries = encode_texts(model, [as_typed(name) for name in names])
     known = getattr(model, "acquaintance", None)
     floor = None if known is None else known.least_match
     return scene_names(match(queries, images).similarity, names, labels, floor)
