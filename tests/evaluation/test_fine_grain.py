@@ -15,7 +15,7 @@ from evidex.data.records import Record
 from evidex.degrade.text import words
 from evidex.degrade.twins import TWIN_AXES
 from evidex.evaluation.fine_grain import fine_grain, twin_pairs, wilson
-from evidex.evaluation.protocol import evaluate
+from evidex.evaluation.protocol import evaluate, with_fine_grain
 from evidex.evaluation.table import print_evaluation
 from tests.evaluation.colours import ColourModel, write_colours
 
@@ -108,11 +108,12 @@ def colours(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 
 def test_an_evaluation_tells_it_in_tables_and_json(colours: Dataset) -> None:
-    found = evaluate(ColourModel(), colours, absent=False, twins=True)
+    plain = evaluate(ColourModel(), colours, absent=False)
+    found = with_fine_grain(plain, ColourModel(), colours)
     axes = found.to_json()["fine_grain"]["axes"]
     assert axes["colour"]["share"] > 0.9
     assert axes["number"]["share"] == axes["relation"]["share"] == 0.5, "it knows colours alone"
     console = Console(width=120, record=True, file=io.StringIO())
     print_evaluation(found, console)
     assert "chance: 50 %" in console.export_text()
-    assert evaluate(ColourModel(), colours, absent=False).to_json()["fine_grain"] is None
+    assert plain.to_json()["fine_grain"] is None

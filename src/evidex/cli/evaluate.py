@@ -19,7 +19,8 @@ def command(
         typer.Option(min=0.0, max=1.0, help="Refine this share of the most uncertain queries; may be repeated."),
     ] = None,
     absent: Annotated[
-        bool, typer.Option(help="Measure whether missing answers are noticed (scene class removed, foreign queries).")
+        bool,
+        typer.Option(help="Measure whether missing answers are noticed (scene class removed, out-of-domain queries)."),
     ] = True,
     twins: Annotated[
         bool, typer.Option(help="Measure whether captions are preferred to twins with one thing exchanged.")
@@ -33,7 +34,8 @@ def command(
     from evidex.cli.console import output_console, progress_bar
     from evidex.data.datasets import load_dataset
     from evidex.encoders.model import load_model
-    from evidex.evaluation.protocol import evaluate
+    from evidex.evaluation.deferral import Refinements
+    from evidex.evaluation.protocol import evaluate, with_fine_grain
     from evidex.evaluation.table import print_evaluation
     from evidex.files import check_folder, check_target, write_json_atomic
 
@@ -48,19 +50,20 @@ def command(
             encoder,
             data,
             noisy_seed=noisy_seed if noisy else None,
-            ratios=tuple(defer or ()),
+            refinements=Refinements(tuple(defer or ())),
             absent=absent,
-            twins=twins,
             batch_size=batch_size,
             progress=progress,
         )
+    if twins:
+        found = with_fine_grain(found, encoder, data)
     print_evaluation(found, output_console())
     if json_path is not None:
         write_json_atomic(json_path, {"model": model, **found.to_json()})
         typer.echo(f"all figures: {json_path}", err=True)
     if figures is not None:
+        from evidex.evaluation.figure_files import write_figures
         from evidex.evaluation.noisy import NoisySplit
-        from evidex.evaluation.pictures import write_figures
 
         paths = write_figures(found, NoisySplit(data, noisy_seed) if noisy else data, figures)
         typer.echo(f"{len(paths)} pictures: {figures}", err=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.evaluation.features import Encoder, encode_texts
+from evidex.evaluation.features import EvaluatedModel, encode_texts
 
 if TYPE_CHECKING:
     from evidex.data.records import Record
@@ -84,7 +84,7 @@ def twin_pairs(records: Sequence[Record]) -> list[Pair]:
     return pairs
 
 
-def fine_grain(model: Encoder, images: NDArray[np.float32], records: Sequence[Record]) -> FineGrain | None:
+def fine_grain(model: EvaluatedModel, images: NDArray[np.float32], records: Sequence[Record]) -> FineGrain | None:
     """Measure ``model``, whose features of the records' pictures are ``images`` (n, dim); None without any twin."""
     pairs = twin_pairs(records)
     if not pairs:

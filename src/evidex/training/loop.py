@@ -15,14 +15,14 @@ from evidex.data.sources import load_sources
 from evidex.encoders.model import Model, load_model
 from evidex.files import check_folder
 from evidex.progress import Progress, silent
-from evidex.training.acquaint import acquaint_saved
 from evidex.training.batches import epoch_batches, step_generator
 from evidex.training.distributed import World
 from evidex.training.lessons import Lessons
 from evidex.training.material import Material, mix_of, prepare, taught_texts, val_set
+from evidex.training.measure_domain import measure_saved_domain
 from evidex.training.run_folder import RunFolder
 from evidex.training.schedule import cosine, set_learning_rate
-from evidex.training.start import build_start, check_batch
+from evidex.training.start import build_start, check_batch, compile_layers
 from evidex.training.state import Progressed, TrainState
 from evidex.training.step import take_step
 from evidex.training.validation import finished, validate
@@ -73,6 +73,8 @@ def train(
 
     torch.manual_seed(config.seed)
     state = TrainState.begin(build_start(config, taught_texts(sources)).to(device), config.train)
+    if config.train.compile:
+        compile_layers(state.encoder)
     folder = RunFolder(config, [source.row() for source in sources.all], writes=world.main)
     folder.open(state, restart=restart)
     material = prepare(config, sources, state.encoder, device, progress)
@@ -85,7 +87,7 @@ def train(
         world.barrier()
 
     if world.main:
-        acquaint_saved(folder.model, str(device), [*taught_texts(sources), *sources.texts], val_set(sources))
+        measure_saved_domain(folder.model, str(device), [*taught_texts(sources), *sources.texts], val_set(sources))
     world.barrier()
     return TrainedRun(load_model(folder.model, device=str(device)), folder.model, state.progressed.history)
 
