@@ -95,7 +95,7 @@ def _nested(hint: Any, value: Any, where: str, name: str) -> Any:
         (hint,) = (choice for choice in typing.get_args(hint) if choice is not type(None))
     if dataclasses.is_dataclass(hint):
         return parse(typing.cast(type, hint), value, where, f"{name}.")
-    if typing.get_origin(hint) is tuple and isinstance(value, list):
+    if typing.get_origin(hint) is tuple and isinstance(value, (list, tuple)):
         inner = typing.get_args(hint)[0]
         return tuple(_nested(inner, item, where, f"{name}[{number}]") for number, item in enumerate(value))
     return value
