@@ -16,6 +16,8 @@ from evidex.retrieval.scan.scan import scan
 from evidex.retrieval.scan.shards import Vectors
 
 Floats = NDArray[np.float32]
+PLAIN = st.booleans()
+"""By numpy alone, or by the compiled kernels."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,10 @@ def assert_equal(got: ScanResult, want: ScanResult, case: Case) -> None:
 
 
 @settings(max_examples=120, deadline=None)
-@given(cases())
-def test_scan_equals_the_naive_reference(case: Case) -> None:
-    assert_equal(scan(case.queries, case.vectors, temperature=case.temperature, top=case.top), naive(case), case)
+@given(cases(), PLAIN)
+def test_scan_equals_the_naive_reference(case: Case, plain: bool) -> None:
+    got = scan(case.queries, case.vectors, temperature=case.temperature, top=case.top, plain=plain)
+    assert_equal(got, naive(case), case)
 
 
 @settings(max_examples=60, deadline=None)
@@ -83,37 +86,49 @@ def test_block_size_and_threads_change_nothing(case: Case, block_rows: int, thre
     stored: Vectors = case.vectors
     if form != "float32":
         stored = to_bfloat16(case.vectors) if form == "bfloat16" else quantize_int8(case.vectors)
-    one = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=1)
+    one = scan(case.queries, stored, temperature=case.temperature, top=case.top, plain=False, threads=1)
     other = scan(
-        case.queries, stored, temperature=case.temperature, top=case.top, threads=threads, block_rows=block_rows
+        case.queries,
+        stored,
+        temperature=case.temperature,
+        top=case.top,
+        plain=False,
+        threads=threads,
+        block_rows=block_rows,
     )
     np.testing.assert_array_equal(one.ids, other.ids)
     np.testing.assert_array_equal(one.scores, other.scores)
     np.testing.assert_allclose(one.log_sum_exp, other.log_sum_exp, rtol=1e-9, atol=1e-9)
-    again = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=1, block_rows=block_rows)
+    again = scan(
+        case.queries, stored, temperature=case.temperature, top=case.top, plain=False, threads=1, block_rows=block_rows
+    )
     np.testing.assert_array_equal(again.log_sum_exp, other.log_sum_exp)
 
 
 @settings(max_examples=60, deadline=None)
-@given(cases(), st.randoms(use_true_random=False), st.sampled_from([0.02, 0.5, 0.98]), st.booleans())
-def test_a_filter_equals_scanning_the_subset(case: Case, random: object, share: float, as_mask: bool) -> None:
+@given(cases(), st.randoms(use_true_random=False), st.sampled_from([0.02, 0.5, 0.98]), st.booleans(), PLAIN)
+def test_a_filter_equals_scanning_the_subset(
+    case: Case, random: object, share: float, as_mask: bool, plain: bool
+) -> None:
     seed = random.getrandbits(32)  # type: ignore[attr-defined]
     mask = np.random.default_rng(seed).random(len(case.vectors)) < share
     rows = np.flatnonzero(mask)
     chosen = mask if as_mask else rows
-    got = scan(case.queries, case.vectors, temperature=case.temperature, top=case.top, rows=chosen)
+    got = scan(case.queries, case.vectors, temperature=case.temperature, top=case.top, rows=chosen, plain=plain)
     assert got.count == len(rows)
     if len(rows):
         assert_equal(got, naive(case, rows), case)
 
 
 @settings(max_examples=60, deadline=None)
-@given(cases(most_rows=300), st.lists(st.floats(0, 1), min_size=2, max_size=2).map(sorted))
-def test_merging_is_associative_and_equals_the_whole(case: Case, cuts: list[float]) -> None:
+@given(cases(most_rows=300), st.lists(st.floats(0, 1), min_size=2, max_size=2).map(sorted), PLAIN)
+def test_merging_is_associative_and_equals_the_whole(case: Case, cuts: list[float], plain: bool) -> None:
     edges = [0, *(round(cut * len(case.vectors)) for cut in cuts), len(case.vectors)]
     parts = []
     for start, stop in pairwise(edges):
-        part = scan(case.queries, case.vectors[start:stop], temperature=case.temperature, top=case.top)
+        rows = case.vectors[start:stop]
+        # The middle part the other way: what is merged may come from either.
+        part = scan(case.queries, rows, temperature=case.temperature, top=case.top, plain=plain != (start == edges[1]))
         parts.append(ScanResult(part.ids + start, part.scores, part.log_sum_exp, part.count, part.temperature))
     a, b, c = parts
     left = merge_results(merge_results(a, b, case.top), c, case.top)
@@ -127,8 +142,9 @@ def test_merging_is_associative_and_equals_the_whole(case: Case, cuts: list[floa
 
 
 @settings(max_examples=40, deadline=None)
-@given(cases(most_rows=400), st.lists(st.floats(0, 1), max_size=4).map(sorted))
-def test_shards_equal_one_array(case: Case, cuts: list[float]) -> None:
+@given(cases(most_rows=400), st.lists(st.floats(0, 1), max_size=4).map(sorted), PLAIN)
+def test_shards_equal_one_array(case: Case, cuts: list[float], plain: bool) -> None:
     places = [round(cut * len(case.vectors)) for cut in cuts]
     shards: list[Vectors] = list(np.split(case.vectors, places))
-    assert_equal(scan(case.queries, shards, temperature=case.temperature, top=case.top), naive(case), case)
+    got = scan(case.queries, shards, temperature=case.temperature, top=case.top, plain=plain)
+    assert_equal(got, naive(case), case)

@@ -8,6 +8,7 @@ import numpy as np
 
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.queries import Direction
+from evidex.retrieval.scan.plain import are_few
 from evidex.retrieval.scan.scan import scan
 
 
@@ -23,6 +24,8 @@ def set_up(gallery: Gallery, direction: Direction) -> float:
     if len(gallery):
         # A model may have nothing to say about a grey square; any direction will do.
         vector = np.nan_to_num(query).astype(np.float32)
-        scan(vector, np.asarray(gallery.mapped.values[:1]), temperature=gallery.temperature, top=1)
+        values = gallery.mapped.values
+        plain = are_few(*values.shape)
+        scan(vector, np.asarray(values[:1]), temperature=gallery.temperature, top=1, plain=plain)
         gallery.rows([0])
     return time.perf_counter() - start

@@ -53,7 +53,7 @@ class Engine:
         self.parts = parts
         self._parts_state: list[tuple[int, int]] = []
         self._metrics = metrics
-        own = OwnRows(gallery, precision=precision)
+        own = OwnRows(gallery, precision=precision, plain=False)  # batches of any size, for days
         self._joined = None if parts is None else JoinedRows(own, parts)
         self._own = Retriever(gallery, rows=own)
         self._whole = self._own if self._joined is None else Retriever(gallery, rows=self._joined)

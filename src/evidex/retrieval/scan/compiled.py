@@ -16,7 +16,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 Array = Any  # numba specialises every kernel for the element types it is called with
 
 # numba caches a function by the content of its own file only, though what it calls is compiled into it.
-_CONTENT = b"".join(pkgutil.get_data("evidex.retrieval.scan", name) or b"" for name in ("compiled.py", "tiles.py"))
+_CALLED = ("compiled.py", "tiles.py", "shards.py")
+_CONTENT = b"".join(pkgutil.get_data("evidex.retrieval.scan", name) or b"" for name in _CALLED)
 _EDITION = hashlib.sha256(_CONTENT).hexdigest()[:12]
 
 

@@ -15,6 +15,11 @@ from evidex.retrieval.scan.quantize import Floats, Int8Vectors
 
 Vectors = Floats | NDArray[np.uint16] | Int8Vectors
 
+TILE = 192
+"""Rows whose scores a kernel holds at a time; blocks begin at multiples of it, so how blocks are cut changes no
+rounding."""
+LANES = 16
+"""Sums that a float64 score is added up in; a power of two."""
 _BLOCK_VALUES = 1 << 22
 _NO_SCALES = np.empty(0, np.float32)
 _NO_ROWS = np.empty(0, np.int64)
@@ -108,8 +113,6 @@ def cut_into_blocks(shards: list[Shard], selected: Ids | None, block_rows: int |
 
     Blocks are rounded up to whole tiles of the kernels.
     """
-    from evidex.retrieval.scan.kernels import TILE
-
     if block_rows is not None and block_rows < 1:
         raise InputError(f"block_rows is {block_rows}; give at least 1")
     blocks: list[Block] = []
