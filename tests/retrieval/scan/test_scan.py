@@ -252,6 +252,19 @@ def test_few_rows_are_scanned_without_the_compiler() -> None:
     assert run.stdout.split() == ["False", "True"]
 
 
+def test_without_the_compiler_everything_is_scanned_by_numpy() -> None:
+    program = (
+        "import sys; sys.modules['numba'] = None; sys.modules['llvmlite'] = None;"
+        "import numpy as np; from evidex.retrieval.scan import plain;"
+        "plain.find_spec = lambda name: None; plain._SCORES_AT_ONCE = 300_000;"
+        "from evidex.retrieval.scan.scan import scan;"
+        "rows = np.tile(np.eye(64, dtype=np.float32), (2100, 1)); found = scan(rows[:5], rows, temperature=1, top=3);"
+        "print(found.ids.tolist(), found.count)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.stdout.strip() == f"{[[n, n + 64, n + 128] for n in range(5)]} {2100 * 64}", run.stderr
+
+
 def copy_of_the_package(folder: Path) -> Path:
     copy = folder / "evidex"
     skipped = {"__pycache__", "models"}

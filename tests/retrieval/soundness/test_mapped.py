@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evidex.errors import DamagedError
+from evidex.errors import DamagedError, InputWarning
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.scan.scan import scan
 from evidex.retrieval.soundness.checks import state_of
@@ -97,6 +97,12 @@ def test_few_vectors_are_read_and_many_are_mapped(file: Path, monkeypatch: pytes
     assert not isinstance(_open(file, open_vectors).values, np.memmap)
     monkeypatch.setattr("evidex.retrieval.scan.plain.FEW_VALUES", ROWS * DIM - 1)
     assert isinstance(_open(file, open_vectors).values, np.memmap)
+    # Nothing guards a map where the compiler is missing.
+    monkeypatch.setattr("evidex.retrieval.scan.plain.compiles", lambda: False)
+    monkeypatch.setattr("evidex.retrieval.soundness.mapped.compiles", lambda: False)
+    monkeypatch.setattr("evidex.retrieval.soundness.mapped.FEW_VALUES", ROWS * DIM - 1)
+    with pytest.warns(InputWarning, match="200 rows are held in memory"):
+        assert not isinstance(_open(file, open_vectors).values, np.memmap)
 
 
 def test_a_patrol_finds_what_nothing_tells_of(file: Path) -> None:

@@ -1,4 +1,4 @@
-"""A scan by numpy alone, for so few rows that loading the compiled kernels would take longer than the scan.
+"""A scan by numpy alone, for so few rows that loading the compiled kernels would take longer, or where none can be.
 
 The scores come from one matrix product. Every row that its rounding may have kept from the head is scored again in
 float64, added up in the order of the compiled kernels: ids and scores are theirs to the last bit.
@@ -7,6 +7,8 @@ float64, added up in the order of the compiled kernels: ids and scores are their
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +20,19 @@ from evidex.retrieval.scan.shards import LANES, Shard
 
 FEW_VALUES = 1 << 23
 """Numbers in few rows: 16,384 of 512 dimensions."""
+_SCORES_AT_ONCE = 1 << 24
 _LARGEST = float(np.finfo(np.float32).max)
 
 
 def are_few(rows: int, dim: int) -> bool:
     """Whether so many rows are scanned by numpy, and read into memory rather than mapped."""
-    return rows * dim <= FEW_VALUES
+    return rows * dim <= FEW_VALUES or not compiles()
+
+
+@cache
+def compiles() -> bool:
+    """Whether the compiler is installed, which comes with evidex[fast]: kernels and the guard of maps need it."""
+    return find_spec("numba") is not None
 
 
 def scan_plainly(
@@ -37,19 +46,33 @@ def scan_plainly(
     """The ids and scores (q, top) of the best rows, and log Σ exp(s/τ) over all that are selected."""
     ids, values = _selected_values(shards, selected, ensure)
     with np.errstate(over="ignore", invalid="ignore"):
-        scores = np.asarray(queries @ values.T, np.float64)
         longest = float(np.sqrt(np.einsum("nd,nd->n", values, values).max()))
-    _check(scores, ids)
-    bounds = rounding_bound(queries, longest)
-    heads = []
-    for number, (row, bound) in enumerate(zip(scores, bounds, strict=True)):
-        last = np.partition(row, -top)[-top] if top < len(row) else -np.inf
-        near = np.flatnonzero(row >= last - 2 * bound)
-        # The largest terms, hence most of what the rounding of the scores can do to the sum.
-        row[near] = _exact_scores(queries[number : number + 1], shards, ids[near])
-        heads.append(best_rows(ids[near], row[near], top))
-    best_ids, best_scores = (np.stack(part) for part in zip(*heads, strict=True))
-    return best_ids, best_scores, log_sum_exp(scores * inverse_temperature)
+    found = []
+    together = max(_SCORES_AT_ONCE // len(ids), 1)
+    for first in range(0, len(queries), together):
+        part = queries[first : first + together]
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = np.asarray(part @ values.T, np.float64)
+        _check(scores, ids)
+        heads = [
+            _head(part[n : n + 1], shards, ids, row, bound, top)
+            for n, (row, bound) in enumerate(zip(scores, rounding_bound(part, longest), strict=True))
+        ]
+        best_ids, best_scores = (np.stack(each) for each in zip(*heads, strict=True))
+        found.append((best_ids, best_scores, log_sum_exp(scores * inverse_temperature)))
+    best_ids, best_scores, evidence = (np.concatenate(each) for each in zip(*found, strict=True))
+    return best_ids, best_scores, evidence
+
+
+def _head(query: Floats, shards: list[Shard], ids: Ids, scores: Scores, bound: float, top: int) -> tuple[Ids, Scores]:
+    """The best rows by exact scores, which also replace the rough ones in ``scores``.
+
+    They are the largest terms, hence most of what the rounding of the scores can do to the sum.
+    """
+    last = np.partition(scores, -top)[-top] if top < len(scores) else -np.inf
+    near = np.flatnonzero(scores >= last - 2 * bound)
+    scores[near] = _exact_scores(query, shards, ids[near])
+    return best_rows(ids[near], scores[near], top)
 
 
 def rounding_bound(queries: Floats, longest: float) -> Scores:

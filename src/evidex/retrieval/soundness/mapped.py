@@ -8,6 +8,7 @@ change, all blocks are checked again before they are used; `recheck` after a sca
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +17,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.errors import DamagedError
-from evidex.retrieval.scan.plain import are_few
+from evidex.errors import DamagedError, InputWarning
+from evidex.retrieval.scan.plain import FEW_VALUES, are_few, compiles
 from evidex.retrieval.soundness.bus_guard import faults, guard
 from evidex.retrieval.soundness.checks import State, is_settled, state_of
 
@@ -112,7 +113,14 @@ class MappedVectors:
 
 
 def open_vectors(path: Path, rows: int, dim: int, checks: list[int]) -> MappedVectors:
-    """The vectors in the file: few in memory, more mapped."""
+    """The vectors in the file: few in memory, more mapped where that can be guarded."""
+    if rows * dim > FEW_VALUES and not compiles():
+        warnings.warn(
+            f"{rows} rows are held in memory and compared by numpy; \"pip install 'evidex[fast]'\" is several times as "
+            "fast for so many",
+            InputWarning,
+            stacklevel=2,
+        )
     return (MappedVectors.read if are_few(rows, dim) else MappedVectors.of_file)(path, rows, dim, checks)
 
 
