@@ -11,7 +11,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 RSICD ?= data/rsicd
 
-.PHONY: setup page browser demo test check bench weights large-model clean
+.PHONY: setup page browser demo test check bench wheel weights large-model clean
 
 setup: $(STAMP)
 
@@ -38,6 +38,11 @@ browser:
 demo: setup page
 	$(BIN)/python scripts/demo.py $(if $(filter 0,$(SERVE)),--no-serve)
 
+# With the page, the model and the lexicon inside; the Dockerfile installs it.
+wheel: setup page
+	rm -rf build dist
+	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps -w dist .
+
 check: setup $(MODULES)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -50,7 +55,7 @@ test: check page browser
 
 bench: setup
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
-	for script in degrade scan encode index; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in degrade scan encode index start; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 # The large recipe of docs/benchmark.md, for a machine with a GPU: runs/large/large-s0/model.safetensors.
 # SET="train.batch_size=8 train.epochs=1" and the like change all of its runs.
