@@ -62,22 +62,11 @@ class Searchable(Protocol):
 
 
 class OwnRows:
-    """The rows of one gallery on this machine.
+    """The rows of one gallery on this machine."""
 
-    ``plain`` is that of `scan`: a process that stays may load the compiled kernels for few rows too.
-    """
-
-    def __init__(
-        self,
-        gallery: Gallery,
-        *,
-        threads: int | None = None,
-        precision: Precision = "float32",
-        plain: bool | None = None,
-    ) -> None:
+    def __init__(self, gallery: Gallery, *, threads: int | None = None, precision: Precision = "float32") -> None:
         self.gallery = gallery
         self._threads = threads
-        self._plain = plain
         self._precision: Precision = precision
         # Rows are looked up by their position in the version that was scanned: no refresh may come in between.
         self._lock = threading.RLock()
@@ -120,7 +109,6 @@ class OwnRows:
             rows=selection.here,
             exact=held.exact,
             ensure=held.ensure,
-            plain=self._plain,
         )
 
     def look_up(self, ids: Sequence[int]) -> list[Row]:

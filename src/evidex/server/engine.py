@@ -18,7 +18,6 @@ from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.parts.joined import JoinedRows, Parts
 from evidex.retrieval.parts.wire import PartFound
 from evidex.retrieval.retriever import Retriever, Search
-from evidex.retrieval.scan.plain import compiles
 from evidex.retrieval.scan.precision import Precision
 from evidex.retrieval.searchable import OwnRows
 from evidex.retrieval.soundness.steady import steadily
@@ -54,8 +53,7 @@ class Engine:
         self.parts = parts
         self._parts_state: list[tuple[int, int]] = []
         self._metrics = metrics
-        # It stays: for a few rows too it pays to load the kernels.
-        own = OwnRows(gallery, precision=precision, plain=not compiles())
+        own = OwnRows(gallery, precision=precision)
         self._joined = None if parts is None else JoinedRows(own, parts)
         self._own = Retriever(gallery, rows=own)
         self._whole = self._own if self._joined is None else Retriever(gallery, rows=self._joined)
