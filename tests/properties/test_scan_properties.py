@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from evidex.retrieval.scan import shards
 from evidex.retrieval.scan.partial import ScanResult, merge, merge_results
 from evidex.retrieval.scan.quantize import quantize_int8, to_bfloat16
 from evidex.retrieval.scan.scan import scan
@@ -17,7 +20,6 @@ from evidex.retrieval.scan.shards import Vectors
 
 Floats = NDArray[np.float32]
 PLAIN = st.booleans()
-"""By numpy alone, or by the compiled kernels."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,11 @@ class Case:
     vectors: Floats
     temperature: float
     top: int
+
+
+def by_numpy(plain: bool) -> AbstractContextManager[object]:
+    """Scan by numpy alone, or by the compiled kernels; so few rows as here would all go the first way."""
+    return patch("evidex.retrieval.scan.scan.are_few", lambda *_: plain)
 
 
 @st.composite
@@ -76,7 +83,8 @@ def assert_equal(got: ScanResult, want: ScanResult, case: Case) -> None:
 @settings(max_examples=120, deadline=None)
 @given(cases(), PLAIN)
 def test_scan_equals_the_naive_reference(case: Case, plain: bool) -> None:
-    got = scan(case.queries, case.vectors, temperature=case.temperature, top=case.top, plain=plain)
+    with by_numpy(plain):
+        got = scan(case.queries, case.vectors, temperature=case.temperature, top=case.top)
     assert_equal(got, naive(case), case)
 
 
@@ -86,22 +94,14 @@ def test_block_size_and_threads_change_nothing(case: Case, block_rows: int, thre
     stored: Vectors = case.vectors
     if form != "float32":
         stored = to_bfloat16(case.vectors) if form == "bfloat16" else quantize_int8(case.vectors)
-    one = scan(case.queries, stored, temperature=case.temperature, top=case.top, plain=False, threads=1)
-    other = scan(
-        case.queries,
-        stored,
-        temperature=case.temperature,
-        top=case.top,
-        plain=False,
-        threads=threads,
-        block_rows=block_rows,
-    )
+    with by_numpy(False):
+        one = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=1)
+        with patch.object(shards, "_BLOCK_VALUES", block_rows * case.vectors.shape[1]):
+            other = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=threads)
+            again = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=1)
     np.testing.assert_array_equal(one.ids, other.ids)
     np.testing.assert_array_equal(one.scores, other.scores)
     np.testing.assert_allclose(one.log_sum_exp, other.log_sum_exp, rtol=1e-9, atol=1e-9)
-    again = scan(
-        case.queries, stored, temperature=case.temperature, top=case.top, plain=False, threads=1, block_rows=block_rows
-    )
     np.testing.assert_array_equal(again.log_sum_exp, other.log_sum_exp)
 
 
@@ -114,7 +114,8 @@ def test_a_filter_equals_scanning_the_subset(
     mask = np.random.default_rng(seed).random(len(case.vectors)) < share
     rows = np.flatnonzero(mask)
     chosen = mask if as_mask else rows
-    got = scan(case.queries, case.vectors, temperature=case.temperature, top=case.top, rows=chosen, plain=plain)
+    with by_numpy(plain):
+        got = scan(case.queries, case.vectors, temperature=case.temperature, top=case.top, rows=chosen)
     assert got.count == len(rows)
     if len(rows):
         assert_equal(got, naive(case, rows), case)
@@ -128,7 +129,8 @@ def test_merging_is_associative_and_equals_the_whole(case: Case, cuts: list[floa
     for start, stop in pairwise(edges):
         rows = case.vectors[start:stop]
         # The middle part the other way: what is merged may come from either.
-        part = scan(case.queries, rows, temperature=case.temperature, top=case.top, plain=plain != (start == edges[1]))
+        with by_numpy(plain != (start == edges[1])):
+            part = scan(case.queries, rows, temperature=case.temperature, top=case.top)
         parts.append(ScanResult(part.ids + start, part.scores, part.log_sum_exp, part.count, part.temperature))
     a, b, c = parts
     left = merge_results(merge_results(a, b, case.top), c, case.top)
@@ -146,5 +148,6 @@ def test_merging_is_associative_and_equals_the_whole(case: Case, cuts: list[floa
 def test_shards_equal_one_array(case: Case, cuts: list[float], plain: bool) -> None:
     places = [round(cut * len(case.vectors)) for cut in cuts]
     shards: list[Vectors] = list(np.split(case.vectors, places))
-    got = scan(case.queries, shards, temperature=case.temperature, top=case.top, plain=plain)
+    with by_numpy(plain):
+        got = scan(case.queries, shards, temperature=case.temperature, top=case.top)
     assert_equal(got, naive(case), case)

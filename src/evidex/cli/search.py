@@ -47,22 +47,21 @@ def command(
     from evidex.cli.console import print_json
     from evidex.data.discover import printable
     from evidex.errors import InputError
+    from evidex.retrieval.contact_sheet import check_sheet, write_contact_sheet
     from evidex.retrieval.emptiness import with_reasons
     from evidex.retrieval.filters import Filters
     from evidex.retrieval.gallery import Gallery
     from evidex.retrieval.retriever import Retriever
-    from evidex.retrieval.setting_up import set_up
+    from evidex.retrieval.warm_up import warm_up
 
     if among not in (None, "images", "texts"):
         raise InputError(f"among '{among}' is unknown; use images or texts")
     _check(text, image, as_json and as_geojson)
     if sheet is not None:
-        from evidex.retrieval.contact_sheet import check_sheet
-
         check_sheet(sheet)
     filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob)
     opened = Gallery.open(gallery, _loaded(model))
-    preparing = set_up(opened, "text" if image is None else "image")
+    warming = warm_up(opened, "text" if image is None else "image")
     example = image if bands is None or image is None else _rendered(image, bands)
     found = Retriever(opened).search(text=text, image=example, top=top, filters=filters, among=among)  # type: ignore[arg-type]
     if image is not None:
@@ -73,15 +72,13 @@ def command(
 
         sheet = Path(tempfile.mkdtemp(prefix="evidex-")) / "hits.html"
     if sheet is not None:
-        from evidex.retrieval.contact_sheet import write_contact_sheet
-
         write_contact_sheet(opened, answer, sheet)
     if as_geojson:
         print_json(answer.geojson())
     elif as_json:
         print_json(answer.json())
     else:
-        _show(opened, answer, pictures, preparing)
+        _show(opened, answer, pictures, warming)
     if open_sheet and sheet is not None:
         typer.launch(str(sheet.resolve()))
 
@@ -120,15 +117,15 @@ def _check(text: str | None, image: Path | None, both_formats: bool) -> None:
         raise InputError("--json and --geojson are both given; choose one")
 
 
-def _show(gallery: Gallery, answer: Answer, pictures: bool, preparing: float) -> None:
+def _show(gallery: Gallery, answer: Answer, pictures: bool, warming: float) -> None:
     from evidex.cli.hit_table import Pictures, hit_lines
     from evidex.cli.terminal import Terminal
 
     terminal = Terminal.of_output()
     terminal.write(answer.headline, _STYLES[answer.standing.level.tone])
     terminal.write(answer.explanation)
-    if answer.promise:
-        terminal.write(f"Promise: {answer.promise}.", "dim")
+    if answer.guarantee:
+        terminal.write(f"Guarantee: {answer.guarantee}.", "dim")
     if not answer.hits:
         return
     drawn = pictures and terminal.pictures
@@ -140,14 +137,14 @@ def _show(gallery: Gallery, answer: Answer, pictures: bool, preparing: float) ->
     new = answer.refinement is not None and answer.refinement.entered
     terminal.write(
         f"{answer.verdict}, uncertainty {answer.uncertainty:.4f}{percentile}, {answer.searched} searched, "
-        f"{answer.timings.total:.0f} ms after {preparing:.1f} s of set-up"
+        f"{answer.timings.total:.0f} ms after {warming:.1f} s of warm-up"
         + ("; + = new after refinement" if new else ""),
         "dim",
     )
 
 
 def _drawn(gallery: Gallery, hit: Hit) -> list[str]:
-    from evidex.cli.pictures import half_blocks
+    from evidex.cli.half_blocks import half_blocks
     from evidex.retrieval.contact_sheet import thumbnail
 
     picture = thumbnail(gallery, hit, 96)

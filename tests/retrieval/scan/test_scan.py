@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
-from evidex.retrieval.scan import kernels, tiles
+from evidex.retrieval.scan import kernels, register_tiles
 from evidex.retrieval.scan.partial import ScanResult, merge_results
 from evidex.retrieval.scan.quantize import from_bfloat16, quantize_int8, to_bfloat16
 from evidex.retrieval.scan.scan import scan as scan_either_way
@@ -25,9 +24,10 @@ Scan = Callable[..., ScanResult]
 
 
 @pytest.fixture(params=["compiled", "plain"])
-def scan(request: pytest.FixtureRequest) -> Scan:
-    """By the kernels and by numpy alone: few rows here, as every test has, would all go the second way."""
-    return partial(scan_either_way, plain=request.param == "plain")
+def scan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Scan:
+    """By the kernels and by numpy alone: so few rows as the tests have would all go the second way."""
+    monkeypatch.setattr("evidex.retrieval.scan.scan.are_few", lambda *_: request.param == "plain")
+    return scan_either_way
 
 
 def unit_rows(rng: np.random.Generator, rows: int, dim: int) -> Floats:
@@ -95,7 +95,7 @@ def test_without_exact_vectors_the_stored_ones_are_scored_in_full_precision(
 def test_int8_works_on_processors_without_the_instruction(
     scan: Scan, gallery: Floats, queries: Floats, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tiles, "HAS_INT8_DOT", False)
+    monkeypatch.setattr(register_tiles, "HAS_INT8_DOT", False)
     got = scan(queries[:count], quantize_int8(gallery), temperature=0.1, top=10, exact=gallery)
     assert_equal(got, naive(queries[:count], gallery, 0.1, 10), 1e-3)
 
@@ -197,8 +197,6 @@ def test_input_that_makes_no_sense_is_refused_in_words(scan: Scan, gallery: Floa
         scan(one, gallery, temperature=0.1, top=0)
     with pytest.raises(InputError, match="threads is 0"):
         scan(one, gallery, temperature=0.1, top=5, threads=0)
-    with pytest.raises(InputError, match="block_rows is 0"):
-        scan(one, gallery, temperature=0.1, top=5, block_rows=0)
     with pytest.raises(InputError, match="float64"):
         scan(one.astype(np.float64), gallery, temperature=0.1, top=5)
     with pytest.raises(InputError, match=r"\(3000, 49\) do not fit queries of 50"):
@@ -231,11 +229,17 @@ def test_scans_may_run_at_the_same_time(scan: Scan, gallery: Floats, queries: Fl
 
 @pytest.mark.parametrize("form", ["float32", "bfloat16", "int8"])
 @pytest.mark.parametrize("count", [1, 20])
-def test_both_ways_give_the_same_bits(gallery: Floats, queries: Floats, form: str, count: int) -> None:
+def test_both_ways_give_the_same_bits(
+    gallery: Floats, queries: Floats, form: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Parts of an archive may be scanned either way and are merged: equal rows must tie."""
     forms: dict[str, Vectors] = {"float32": gallery, "bfloat16": to_bfloat16(gallery), "int8": quantize_int8(gallery)}
-    either: Scan = partial(scan_either_way, queries[:count], forms[form], rows=np.arange(5, 2900, 3))
-    plain, compiled = (either(temperature=0.05, top=30, plain=way) for way in (True, False))
+    found = []
+    for way in (True, False):
+        monkeypatch.setattr("evidex.retrieval.scan.scan.are_few", lambda *_, way=way: way)
+        rows = np.arange(5, 2900, 3)
+        found.append(scan_either_way(queries[:count], forms[form], temperature=0.05, top=30, rows=rows))
+    plain, compiled = found
     np.testing.assert_array_equal(plain.ids, compiled.ids)
     np.testing.assert_array_equal(plain.scores, compiled.scores)
     np.testing.assert_allclose(plain.log_sum_exp, compiled.log_sum_exp, rtol=0, atol=1e-3 if form == "int8" else 1e-6)
@@ -287,10 +291,11 @@ def test_kernels_compile_where_no_cache_can_be_written(tmp_path: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("")
     program = (
-        "import numpy as np; from evidex.retrieval.scan import compiled; from evidex.retrieval.scan.scan import scan;"
+        "import numpy as np; from evidex.retrieval.scan import compiled, plain; plain.FEW_VALUES = 0;"
+        "from evidex.retrieval.scan.scan import scan;"
         "print(type(compiled.push._cache).__name__, compiled.__file__);"
         "rows = np.eye(2, dtype=np.float32);"
-        "print(scan(np.ones((1, 2), np.float32), rows, temperature=1, top=1, plain=False).ids.tolist())"
+        "print(scan(np.ones((1, 2), np.float32), rows, temperature=1, top=1).ids.tolist())"
     )
     printed = run_a_copy(program, tmp_path, HOME=str(blocked), XDG_CACHE_HOME=str(blocked / "cache"))
     assert printed == [f"NullCache {copy / 'retrieval' / 'scan' / 'compiled.py'}", "[[0]]"]
@@ -299,9 +304,10 @@ def test_kernels_compile_where_no_cache_can_be_written(tmp_path: Path) -> None:
 def test_cached_kernels_notice_a_change_in_what_they_call(tmp_path: Path) -> None:
     shared = copy_of_the_package(tmp_path) / "retrieval" / "scan" / "compiled.py"
     program = (
-        "import numpy as np; from evidex.retrieval.scan.kernels import scan_exactly;"
+        "import numpy as np; from evidex.retrieval.scan.kernels import Span, scan_exactly;"
         "heap = np.full(1, -9.0), np.full(1, -1);"
-        "scan_exactly(np.ones(1, np.float32), np.ones((3, 1), np.float32), heap[1], False, 0, 3, 0, *heap, 0);"
+        "span = Span(heap[1], False, 0, 3, 0);"
+        "scan_exactly(np.ones(1, np.float32), np.ones((3, 1), np.float32), span, *heap, 0);"
         "print(heap[1][0])"
     )
     assert run_a_copy(program, tmp_path) == ["0"]
@@ -317,13 +323,14 @@ def test_kernels_work_on_a_plain_processor(gallery: Floats, queries: Floats, tmp
     copy_of_the_package(tmp_path)
     np.savez(tmp_path / "data.npz", gallery=gallery, queries=queries[:20])
     program = (
-        "import numpy as np; from evidex.retrieval.scan import tiles; from evidex.retrieval.scan.scan import scan;"
+        "import numpy as np; from evidex.retrieval.scan import register_tiles;"
+        "from evidex.retrieval.scan import plain; plain.FEW_VALUES = 0; from evidex.retrieval.scan.scan import scan;"
         "from evidex.retrieval.scan.quantize import quantize_int8; data = np.load('data.npz');"
-        "common = dict(temperature=0.1, top=10, plain=False); codes = quantize_int8(data['gallery']);"
+        "common = dict(temperature=0.1, top=10); codes = quantize_int8(data['gallery']);"
         "full = scan(data['queries'], data['gallery'], **common);"
         "small = scan(data['queries'], codes, exact=data['gallery'], **common);"
         "np.savez('out.npz', full=full.log_sum_exp, full_ids=full.ids, small=small.log_sum_exp, small_ids=small.ids);"
-        "print(tiles.LANES, tiles.HAS_INT8_DOT)"
+        "print(register_tiles.LANES, register_tiles.HAS_INT8_DOT)"
     )
     printed = run_a_copy(f"import os; os.chdir({str(tmp_path)!r});{program}", tmp_path, NUMBA_CPU_NAME="generic")
     assert printed == ["8 False"]

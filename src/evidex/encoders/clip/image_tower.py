@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn.functional import interpolate, scaled_dot_product_attention
 
 from evidex.encoders.image_tower import ImageTower
-from evidex.encoders.preprocess import CLIP_MEAN, CLIP_STD
+from evidex.encoders.sizes import CLIP_PIXELS
 from evidex.errors import ModelError
 
 Pooling = Literal["mean", "cls", "cls_mean", "projected"]
@@ -25,8 +25,7 @@ class ClipImageTower(ImageTower):
     projection into the space it shared with CLIP's texts (what a frozen mentor gives).
     """
 
-    pixel_mean = (255 * CLIP_MEAN[0], 255 * CLIP_MEAN[1], 255 * CLIP_MEAN[2])
-    pixel_scale = (255 * CLIP_STD[0], 255 * CLIP_STD[1], 255 * CLIP_STD[2])
+    pixels = CLIP_PIXELS
 
     def __init__(self, pooling: Pooling = "mean", image_size: int = PRETRAINED_SIZE) -> None:
         super().__init__()
@@ -62,7 +61,7 @@ class ClipImageTower(ImageTower):
         return normed
 
     def fit(self, name: str, value: torch.Tensor) -> torch.Tensor:
-        """Stretch the grid of learnt positions to this tower's number of patches."""
+        """Stretch the grid of learned positions to this tower's number of patches."""
         wanted = self.embeddings.position_embedding.weight.shape[0] - 1
         if name != "embeddings.position_embedding.weight" or len(value) == wanted + 1:
             return value

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
+from evidex.retrieval.scan.arguments import Kept
 from evidex.retrieval.scan.partial import Ids, ScanResult, Scores, best_rows, log_sum_exp
 from evidex.retrieval.scan.plain import are_few, rounding_bound, scan_plainly
 from evidex.retrieval.scan.quantize import Floats
@@ -36,10 +37,8 @@ def scan(
     top: int,
     threads: int | None = None,
     rows: NDArray[np.bool_] | Ids | None = None,
-    block_rows: int | None = None,
     exact: Floats | Sequence[Floats] | None = None,
     ensure: Callable[[int, int], None] | None = None,
-    plain: bool | None = None,
 ) -> ScanResult:
     """Compare (q, d) float32 queries with all rows of a gallery, or with the selected ``rows``.
 
@@ -47,7 +46,6 @@ def scan(
     count through all shards. Memory-mapped arrays are read in place. ``rows`` is a mask over all rows, or sorted ids.
     ``exact`` gives the float32 vectors of the same rows, to score the head of a smaller form again. ``ensure`` is
     called with the first id and the one after the last of what is read next, from several threads; it may raise.
-    ``plain``: by numpy alone, or by the compiled kernels; None leaves it to the number of rows.
     """
     query_rows = _checked_queries(queries, temperature, top)
     dim = query_rows.shape[1]
@@ -65,9 +63,9 @@ def scan(
         shape = (len(query_rows), size)
         return ScanResult(np.empty(shape, np.int64), np.empty(shape), nothing, found, temperature)
 
-    blocks = cut_into_blocks(shards, selected, block_rows)
+    blocks = cut_into_blocks(shards, selected)
     workers = _thread_count(threads, len(blocks))
-    if are_few(found, dim) if plain is None else plain:
+    if are_few(found, dim):
         found_here = scan_plainly(query_rows, judges, selected, 1 / temperature, min(top, found), ensure)
         return ScanResult(*found_here, found, temperature)
     work = _Work(
@@ -107,10 +105,10 @@ class _Sweep:
 
 
 def _sweep(work: _Work) -> _Sweep:
-    from evidex.retrieval.scan.plans import plan
+    from evidex.retrieval.scan.kernel_choice import choose_kernel
 
     queries = len(work.queries)
-    run_block = plan(work.queries, work.shards, work.inverse_temperature)
+    run_block = choose_kernel(work.queries, work.shards, work.inverse_temperature)
     peaks = np.full((len(work.blocks), queries), -np.inf)
     sums = np.zeros((len(work.blocks), queries))
     faults = np.full(len(work.blocks), -1)
@@ -123,8 +121,8 @@ def _sweep(work: _Work) -> _Sweep:
         while (number := take()) < len(work.blocks):
             if work.ensure is not None:
                 work.ensure(*work.blocks[number].span)
-            outputs = (heap_scores, heap_rows, sizes, peaks[number], sums[number])
-            faults[number], norms[number] = run_block(work.blocks[number], *outputs)
+            kept = Kept(heap_scores, heap_rows, sizes, peaks[number], sums[number])
+            faults[number], norms[number] = run_block(work.blocks[number], kept)
         return heap_scores, heap_rows
 
     heaps = _in_threads(worker, work.threads)
@@ -167,10 +165,7 @@ def _scan_exactly(work: _Work, query: int, top: int) -> tuple[Ids, Scores]:
         scores, rows, size = np.full(top, -np.inf), np.full(top, -1), 0
         while (number := take()) < len(work.blocks):
             block = work.blocks[number]
-            size = scan_exactly(
-                work.queries[query], block.shard.values, block.rows, block.gather, block.first, block.stop,
-                block.shard.base, scores, rows, size,
-            )  # fmt: skip
+            size = scan_exactly(work.queries[query], block.shard.values, block.arguments, scores, rows, size)
         return scores, rows
 
     heaps = _in_threads(worker, work.threads)

@@ -1,0 +1,124 @@
+"""How a question stands to what the model was taught: words it never met, what may have been meant, faint matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.encoders.domain import OUT_OF_DOMAIN, Domain
+from evidex.retrieval.filters import Target
+from evidex.retrieval.phrasing import asked_for
+from evidex.retrieval.queries import Direction, Query
+
+if TYPE_CHECKING:
+    from evidex.encoders.model import Model
+
+Words = tuple[str, ...]
+_MOST_WORDS = 3  # looked up for a question
+_LEAST_LETTERS = 4  # shorter words are close to many
+_CLOSE = 0.8  # of difflib's ratio: "rivr" and "river" have .89
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the model makes of a question."""
+
+    new_words: Words = ()
+    """Words that make the question out of domain: the model was never taught them, nor anything like the question."""
+    ignored_words: Words = ()
+    """Words that the model was never taught, in a question that is like what it knows all the same."""
+    did_you_mean: Words = ()
+    """Words it was taught that are spelt nearly like these or those."""
+    in_part: bool = False
+    """Whether the question is longer than what the model reads."""
+
+
+READ_WHOLE = Reading()
+
+
+@dataclass(frozen=True)
+class Bar:
+    """How similar a match has to be, as far as the model knows of right answers; None where it does not."""
+
+    least: float | None = None
+    """What all but the share `domain.WEAK` of right answers reach."""
+    floor: float | None = None
+    """The same where it decides: a query whose best match does not reach it is refused."""
+    fair: float | None = None
+    """What all but the share `domain.FAINT` of right answers reach, where the floor decides."""
+    refuses: bool = True
+    """Whether a question is refused at all for being out of domain."""
+
+    @classmethod
+    def of(cls, known: Domain | None, direction: Direction, target: Target, *, decides: bool, refuses: bool) -> Bar:
+        """``decides``: whether no known answers say more than the model does."""
+        if known is None or (direction, target) != ("text", "images"):
+            return cls(refuses=refuses)
+        least = known.least_match
+        if not (decides and refuses):
+            return cls(least, refuses=refuses)
+        return cls(least, least, None if least is None else known.fair_match, refuses)
+
+    def excludes(self, scores: NDArray[np.floating]) -> bool:
+        """Whether the best of ``scores``, if there is any, is no match."""
+        return self.floor is not None and len(scores) > 0 and not scores[0] >= self.floor
+
+    def is_faint(self, scores: NDArray[np.floating]) -> bool:
+        """Whether the best of ``scores``, if there is any, is less than most right answers have."""
+        return self.fair is not None and len(scores) > 0 and not scores[0] >= self.fair
+
+
+NO_BAR = Bar()
+
+
+def readings(
+    model: Model, queries: Sequence[Query], vectors: NDArray[np.float32], direction: Direction
+) -> list[Reading]:
+    """How each of ``queries``, encoded as ``vectors``, reads to the model; there is nothing to say of pictures."""
+    if direction == "image":
+        return [READ_WHOLE] * len(queries)
+    known = model.domain
+    out_of_domain = out_of_domain_words(known, queries, vectors, direction)
+    ignored = ignored_words(known, queries, out_of_domain, direction)
+    return [
+        Reading(new, left_out, meant(known, new or left_out), not model.reads_all(asked_for(query)))
+        for query, new, left_out in zip(queries, out_of_domain, ignored, strict=True)
+    ]
+
+
+def out_of_domain_words(
+    known: Domain | None, queries: Sequence[Query], vectors: NDArray[np.float32], direction: Direction
+) -> list[Words]:
+    """For each text outside the model's domain the words that it was never taught, for others none."""
+    if known is None or direction == "image":
+        return [()] * len(queries)
+    outside = ~(known.outlying(vectors) <= OUT_OF_DOMAIN)
+    return [known.new_words(asked_for(query)) if far else () for query, far in zip(queries, outside, strict=True)]
+
+
+def ignored_words(
+    known: Domain | None, queries: Sequence[Query], out_of_domain: Sequence[Words], direction: Direction
+) -> list[Words]:
+    """The words that the model was never taught, of the texts that are in domain all the same."""
+    if known is None or direction == "image":
+        return [()] * len(queries)
+    return [
+        () if words else known.new_words(asked_for(query)) for query, words in zip(queries, out_of_domain, strict=True)
+    ]
+
+
+def meant(known: Domain | None, words: Iterable[str]) -> Words:
+    """Taught words that are spelt nearly like ``words``, as a slip of the pen would."""
+    if known is None:
+        return ()
+    close = []
+    for word in [word for word in words if len(word) >= _LEAST_LETTERS][:_MOST_WORDS]:
+        # A slip seldom hits the first letter; so few candidates cost nothing beside the encoder.
+        near = sorted(taught for taught in known.words if taught[0] == word[0] and abs(len(taught) - len(word)) <= 2)
+        close += get_close_matches(word, near, n=1, cutoff=_CLOSE)
+    return tuple(dict.fromkeys(close))

@@ -1,0 +1,131 @@
+"""How a question stands to what the model was taught: slips of the pen, words left out, faint matches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evidex.encoders.domain import Domain, words_of
+from evidex.encoders.model import Model
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.out_of_domain import Bar, Reading, meant
+from evidex.retrieval.refine import NEVER
+from evidex.retrieval.retriever import Retriever
+from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model
+
+TAUGHT = ["river", "rivers", "airport", "stadium", "harbor", "forest", "mountain", "tanks", "a", "near", "trees"]
+
+
+def _known(model: Model, *, far: float = 10.0, matches: tuple[float, float] | None = None) -> Domain:
+    """Knows the words and calls nothing out of domain unless it lies further out than ``far``."""
+    return Domain(
+        words_of([*TAUGHT, *WORDS]),
+        np.zeros(model.dim, np.float32),
+        np.eye(1, model.dim, dtype=np.float32),
+        np.array([0.0, far], np.float32),
+        None if matches is None else np.array(matches, np.float32),
+    )
+
+
+@pytest.mark.parametrize(
+    ("slip", "word"),
+    [("rivr", "river"), ("aiport", "airport"), ("statium", "stadium"), ("habour", "harbor"), ("forrest", "forest"),
+     ("montain", "mountain"), ("tnaks", "tanks")],
+)  # fmt: skip
+def test_a_slip_of_the_pen_is_told_what_it_may_mean(slip: str, word: str) -> None:
+    assert meant(_known(tiny_model()), [slip]) == (word,)
+
+
+def test_other_words_mean_nothing_else() -> None:
+    known = _known(tiny_model())
+    assert meant(known, ["elephant", "violin", "x"]) == ()
+    assert meant(known, ["aiport", "airprt"]) == ("airport",)
+    assert meant(None, ["rivr"]) == ()
+
+
+def _bar(known: Domain | None, *, decides: bool = True) -> Bar:
+    return Bar.of(known, "text", "images", decides=decides, refuses=True)
+
+
+def test_a_match_is_faint_below_three_of_four_right_ones() -> None:
+    known = _known(tiny_model(), matches=(0.0, 0.8))
+    bar = _bar(known)
+    assert bar.fair == pytest.approx(0.2)
+    assert bar.is_faint(np.array([0.19, 0.1]))
+    assert not bar.is_faint(np.array([0.21, 0.1]))
+    assert bar.is_faint(np.array([np.nan]))
+    assert not bar.is_faint(np.array([]))
+    for silent in (_bar(_known(tiny_model())), _bar(None), _bar(known, decides=False)):
+        assert not silent.is_faint(np.array([-1.0]))
+
+
+@pytest.fixture
+def gallery(tmp_path: Path) -> Gallery:
+    plain = tiny_model()
+    model = Model(plain.encoder, plain.temperature, domain=_known(plain, matches=(-1.0, -0.9)))
+    return arbitrary_gallery(tmp_path / "g", model, 50)
+
+
+def test_a_word_that_is_left_out_is_named_beside_the_answer(gallery: Gallery) -> None:
+    plain, odd, slip = Retriever(gallery).search_batch(texts=["a river", "an elephant near a river", "a rivr"])
+    assert plain.standing.reading == Reading()
+    assert odd.verdict == "answered"
+    assert odd.standing.reading == Reading(ignored_words=("an", "elephant"))
+    assert odd.explanation.endswith("The model was never taught 'an' and 'elephant'; the hits may leave that out.")
+    assert slip.explanation.endswith("never taught 'rivr'; the hits may leave that out. Did you mean 'river'?")
+    assert (slip.json()["ignored_words"], slip.json()["did_you_mean"]) == (["rivr"], ["river"])
+
+
+def test_a_question_that_is_read_in_part_says_so(gallery: Gallery) -> None:
+    long = "river near trees " * 30
+    whole, cut = Retriever(gallery).search_batch(texts=["a river near trees", long])
+    assert (whole.standing.reading.in_part, cut.standing.reading.in_part) == (False, True)
+    assert cut.explanation.endswith("the question is longer than what the model takes.")
+    alone, longer = (Retriever(gallery).search(text=text).hits for text in (long, f"{long} near a stadium"))
+    assert alone == longer
+    assert gallery.model.reads_all("find all images of a river")
+
+
+def test_a_question_out_of_domain_is_told_what_it_may_mean(gallery: Gallery) -> None:
+    gallery.model.domain = _known(gallery.model, far=1e-6)
+    answer = Retriever(gallery).search(text="statium montain one two green blue")
+    assert answer.verdict == "abstained"
+    assert answer.explanation.startswith(
+        "The model was never taught 'statium', 'montain', 'one' and more, nor anything like this question. "
+        "Did you mean 'stadium' and 'mountain'? The hits below"
+    )
+    assert answer.standing.reading.ignored_words == ()
+
+
+def test_a_slip_that_finds_nothing_is_told_what_it_may_mean(gallery: Gallery) -> None:
+    gallery.model.domain = _known(gallery.model, matches=(0.99, 1.0))
+    answer = Retriever(gallery).search(text="a rivr")
+    assert answer.standing.floor is not None
+    assert answer.explanation.endswith(
+        "Did you mean 'river'? The hits below are the nearest things in the archive, not an answer."
+    )
+
+
+def test_what_is_left_out_or_faint_is_no_good_match(gallery: Gallery) -> None:
+    from evidex.retrieval.certainty.self_calibrating import self_calibrate
+
+    self_calibrate(gallery, np.random.default_rng(0))
+
+    def headlines() -> list[str]:
+        asked = Retriever(gallery, abstain_ratio=1e-9).search_batch(texts=["a river", "a rivr"], refine=NEVER)
+        return [answer.headline for answer in asked]
+
+    first, second = headlines()
+    assert first in ("Good matches", "Plausible matches")
+    assert second == "Perhaps: look twice"
+    known = gallery.model.domain
+    assert known is not None
+    rising = np.array([-1.0, -1.0, 0.99, *[1.0] * 8], np.float32)  # nothing is too weak, everything is faint
+    gallery.model.domain = Domain(known.words, known.mean, known.directions, known.lengths, rising)
+    self_calibrate(gallery, np.random.default_rng(0))
+    answer = Retriever(gallery, abstain_ratio=1e-9).search(text="a river", refine=NEVER)
+    assert (answer.verdict, answer.standing.floor, answer.json()["faint"]) == ("answered", None, True)
+    assert answer.headline == "Perhaps: look twice"
+    assert answer.explanation.endswith("less like the question than three of four right answers are.")
