@@ -53,7 +53,9 @@ def command(
     from evidex.retrieval.gallery import Gallery
     from evidex.retrieval.retriever import Retriever
     from evidex.retrieval.warm_up import warm_up
+    from evidex.server.memory import steady_heap
 
+    steady_heap()
     if among not in (None, "images", "texts"):
         raise InputError(f"among '{among}' is unknown; use images or texts")
     _check(text, image, as_json and as_geojson)
