@@ -14,7 +14,7 @@ from evidex.encoders.domain import Domain
 from evidex.encoders.encoder import Encoder
 from evidex.encoders.engines import Chosen, Engine, choose
 from evidex.encoders.model_file import StoredModel, fingerprint_of, halved, read_model_file, write_model_file
-from evidex.errors import ModelError
+from evidex.errors import MissingPackageError, ModelError
 from evidex.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -137,10 +137,8 @@ def _clip(name: str, device: str | None) -> Model:
         from evidex.encoders.clip.encoder import ClipEncoder
         from evidex.encoders.torch_engine import moved
     except ModuleNotFoundError as error:
-        raise ModelError(
-            f"'{name}' is a CLIP as Hugging Face keeps it, which takes {error.name}; "
-            "pip install 'evidex[train]', or make one file of it with 'evidex export' where that is installed"
-        ) from None
+        what = f"'{name}', a CLIP as Hugging Face keeps it and no file of 'evidex export',"
+        raise MissingPackageError(what, str(error.name)) from None
     clip = ClipEncoder.from_pretrained(name)
     return Model(moved(clip, choose("clip", device, "torch").device), clip.native_temperature)
 
