@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from evidex.evaluation.absent import out_of_domain_queries, removed_class, tell_apart
 from evidex.evaluation.deferral import NO_REFINEMENTS, Refinements, refine_and_rank
 from evidex.evaluation.features import Encoded, EvaluatedModel, Split, encode_images, encode_texts, match
-from evidex.evaluation.learned_quality import Asked, learned_quality
+from evidex.evaluation.learned_quality import DirectionQueries, learned_quality
 from evidex.evaluation.noisy import NoisySplit
 from evidex.evaluation.out_of_domain_pictures import out_of_domain_pictures
 from evidex.evaluation.query_uncertainty import SCORE_NAMES, uncertainty_scores
-from evidex.evaluation.recall import Recall, Standing, recall, recall_of, standing_i2t, standing_t2i
+from evidex.evaluation.recall import BestRanks, Recall, best_ranks_i2t, best_ranks_t2i, recall, recall_of
 from evidex.evaluation.result import DirectionResult, Evaluation, ScoreQuality, Subject
 from evidex.evaluation.scene_names import SceneNames, asked, scene_names
 from evidex.evaluation.selective import auroc, selective
@@ -157,7 +157,7 @@ def evaluate_features(
     """
     matching = match(image_features, text_features)
     owner = np.asarray(image_of_caption)
-    i2t, t2i = standing_i2t(matching.similarity, owner), standing_t2i(matching.similarity, owner)
+    i2t, t2i = best_ranks_i2t(matching.similarity, owner), best_ranks_t2i(matching.similarity, owner)
     if degraded_mask is not None and degraded_captions is None:
         degraded_captions = degraded_mask[owner]
     caption_labels = None if labels is None else [labels[i] for i in owner]
@@ -168,7 +168,7 @@ def evaluate_features(
         captions=len(text_features),
         recall=recall_of(i2t, t2i, CUTOFFS),
         i2t=_direction(
-            Asked(matching.similarity, image_features, text_features, images, temperature),
+            DirectionQueries(matching.similarity, image_features, text_features, images, temperature),
             i2t,
             identity=matching.text_identity,
             degraded=degraded_mask,
@@ -176,7 +176,7 @@ def evaluate_features(
             out_of_domain=None if out_of_domain is None else out_of_domain[0],
         ),
         t2i=_direction(
-            Asked(matching.similarity.T, text_features, image_features, owner.astype(np.int64), temperature),
+            DirectionQueries(matching.similarity.T, text_features, image_features, owner.astype(np.int64), temperature),
             t2i,
             identity=matching.image_identity,
             degraded=degraded_captions,
@@ -187,8 +187,8 @@ def evaluate_features(
 
 
 def _direction(
-    asked: Asked,
-    standing: Standing,
+    asked: DirectionQueries,
+    ranks: BestRanks,
     *,
     identity: NDArray[np.int64],
     degraded: Mask | None,
@@ -198,7 +198,7 @@ def _direction(
     """One direction; ``labels`` of queries and gallery, ``out_of_domain`` features of other queries."""
     similarity, temperature = asked.similarity, asked.temperature
     scores = uncertainty_scores(similarity, temperature, identity=identity)
-    hits = {k: standing.hits(k) for k in ERROR_CUTOFFS}
+    hits = {k: ranks.hits(k) for k in ERROR_CUTOFFS}
     removed = None
     if labels is not None:
         removed = removed_class(similarity, *labels, temperature, identity=identity, present=scores)
