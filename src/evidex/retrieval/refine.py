@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Features = NDArray[np.float32]
 Kind = Literal["text", "image"]
-COPIES = 4
 REFINE_RATIO = 0.1
 """The paper's deferral ratio."""
 _QUERIES_AT_ONCE = {"text": 256, "image": 32}

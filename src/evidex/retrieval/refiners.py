@@ -12,17 +12,18 @@ from evidex.degrade.generic_tta import Thesaurus, augment_image_generic, augment
 from evidex.degrade.lexicon import Lexicon
 from evidex.degrade.rs_tta import augment_image, augment_text
 from evidex.degrade.wordnet import load_wordnet
-from evidex.retrieval.refine import COPIES
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+_COPIES = 4
 
 
 @dataclass(frozen=True)
 class RsRefiner:
     """RS-TTA: radiometric drift and small rotations, phrases of the field."""
 
-    copies: int = COPIES
+    copies: int = _COPIES
     lexicon: Lexicon = field(default_factory=Lexicon.load)
 
     def texts(self, text: str, rng: np.random.Generator) -> list[str]:
@@ -37,7 +38,7 @@ class RsRefiner:
 class GenericRefiner:
     """The augmentation of natural images and everyday texts that RS-TTA is compared with."""
 
-    copies: int = COPIES
+    copies: int = _COPIES
     thesaurus: Thesaurus | None = None
 
     def texts(self, text: str, rng: np.random.Generator) -> list[str]:

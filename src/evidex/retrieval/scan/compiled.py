@@ -17,7 +17,7 @@ from evidex.retrieval.scan.arguments import Array
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 # numba caches a function by the content of its own file only, though what it calls is compiled into it.
-_COMPILED_IN = ("arguments.py", "compiled.py", "register_tiles.py", "shards.py")
+_COMPILED_IN = ("arguments.py", "compiled.py", "register_tiles.py")
 _CONTENT = b"".join(pkgutil.get_data("evidex.retrieval.scan", name) or b"" for name in _COMPILED_IN)
 _EDITION = hashlib.sha256(_CONTENT).hexdigest()[:12]
 

@@ -15,9 +15,8 @@ import math
 import numpy as np
 
 from evidex.retrieval.scan import register_tiles
-from evidex.retrieval.scan.arguments import Array, GalleryRows, Int8Queries, Kept, RowSpan, TileSums
+from evidex.retrieval.scan.arguments import LANES, TILE, Array, GalleryRows, Int8Queries, Kept, RowSpan, TileSums
 from evidex.retrieval.scan.compiled import add_tile, exp, fast, push, strict, widen
-from evidex.retrieval.scan.shards import LANES, TILE
 
 _ADDED_AT_ONCE = 16  # terms added in float32 before their sum goes on in float64
 QUERY_VERSIONS = 8

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
+from evidex.retrieval.scan.arguments import LANES
 from evidex.retrieval.scan.partial import Ids, Scores, best_rows, log_sum_exp
 from evidex.retrieval.scan.quantize import Floats, from_bfloat16
-from evidex.retrieval.scan.shards import LANES, Shard
+from evidex.retrieval.scan.shards import Shard
 
 FEW_VALUES = 1 << 23
 """Numbers in few rows: 16,384 of 512 dimensions."""

@@ -10,17 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
-from evidex.retrieval.scan.arguments import RowSpan
+from evidex.retrieval.scan.arguments import TILE, RowSpan
 from evidex.retrieval.scan.partial import Ids, Scores
 from evidex.retrieval.scan.quantize import Floats, Int8Vectors
 
 Vectors = Floats | NDArray[np.uint16] | Int8Vectors
 
-TILE = 192
-"""Rows whose scores a kernel holds at a time; blocks begin at multiples of it, so how blocks are cut changes no
-rounding."""
-LANES = 16
-"""Sums that a float64 score is added up in; a power of two."""
 _BLOCK_VALUES = 1 << 22
 _NO_SCALES = np.empty(0, np.float32)
 _NO_ROWS = np.empty(0, np.int64)
