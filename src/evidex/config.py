@@ -27,7 +27,16 @@ from evidex.checked import (
 from evidex.documents import parse_toml, read_toml
 from evidex.errors import ConfigError
 
-__all__ = ["Config", "DataConfig", "EncoderConfig", "LossConfig", "MentorConfig", "TrainConfig", "load_config"]
+__all__ = [
+    "Config",
+    "DataConfig",
+    "EncoderConfig",
+    "LossConfig",
+    "MentorConfig",
+    "MethodConfig",
+    "TrainConfig",
+    "load_config",
+]
 
 Side = Annotated[int, Range(1, 4096, "1 to 4096 pixels")]
 Dim = Annotated[int, Range(1, 1 << 16, f"1 to {1 << 16}")]
@@ -74,6 +83,15 @@ class MentorConfig(Checked):
     image: NameOrEmpty = ""
     text: NameOrEmpty = ""
     center: bool = True  # subtract the mean feature: convolutional features share one large direction
+
+
+@dataclass(frozen=True)
+class MethodConfig(Checked):
+    """Which method is trained; see ``evidex methods``."""
+
+    name: Literal[
+        "", "elc", "infonce", "vsepp", "poly", "vse_infty", "pau", "pe_rsitr"
+    ] = ""  # empty = loss.objective  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -129,6 +147,7 @@ class Config(Checked):
     data: DataConfig = field(default_factory=DataConfig)
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     mentors: MentorConfig = field(default_factory=MentorConfig)
+    method: MethodConfig = field(default_factory=MethodConfig)
     loss: LossConfig = field(default_factory=LossConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
 
@@ -136,6 +155,11 @@ class Config(Checked):
         super().__post_init__()
         if self.train.whiten and self.encoder.kind == "clip":
             raise ConfigError(f"train.whiten = {self.train.whiten} changes the heads of towers; set 0 for clip")
+
+    @property
+    def method_name(self) -> str:
+        """The method that is trained, however the configuration names it."""
+        return self.method.name or self.loss.objective
 
 
 def load_config(path: Path, overrides: typing.Sequence[str] = ()) -> Config:

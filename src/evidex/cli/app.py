@@ -9,7 +9,20 @@ from typing import Annotated, TextIO
 
 import typer
 
-from evidex.cli import benchmark, calibrate, degrade, evaluate, index, sample, search, serve, study, train, verify
+from evidex.cli import (
+    benchmark,
+    calibrate,
+    degrade,
+    evaluate,
+    index,
+    methods,
+    sample,
+    search,
+    serve,
+    study,
+    train,
+    verify,
+)
 from evidex.errors import EvidexError, GalleryError, InputError, InputWarning, outcome
 
 app = typer.Typer(
@@ -19,7 +32,7 @@ app = typer.Typer(
 )
 
 # The verbs' modules are light: each imports what it works with when it is called.
-for verb in (index, search, serve, verify, calibrate, sample, train, evaluate, benchmark, degrade):
+for verb in (index, search, serve, verify, calibrate, sample, train, evaluate, benchmark, methods, degrade):
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
 # Machines with torch alone run studies too, so their arguments are declared without typer.
 app.command(

@@ -5,7 +5,7 @@ Each maps normalised pixels (n, 3, s, s) to one vector a picture and says how it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -33,6 +33,16 @@ def _pooling(name: str, channels: int) -> tuple[Callable[[torch.Tensor], torch.T
     return (_mean, channels) if name == "mean" else (mean_and_max, 2 * channels)
 
 
+def _followed(grid: torch.Tensor, blocks: Iterable[nn.Module], kept: Sequence[int]) -> list[torch.Tensor]:
+    """Pass ``grid`` through ``blocks`` and return what comes out of those at ``kept``."""
+    found = []
+    for place, block in enumerate(blocks):
+        grid = block(grid)
+        if place in kept:
+            found.append(grid)
+    return found
+
+
 class ConvNet(ImageTower):
     """Ours: a narrow residual network for small pictures, trainable on a CPU in minutes."""
 
@@ -46,10 +56,20 @@ class ConvNet(ImageTower):
             stages += [_ResidualBlock(previous, width, stride=2), _ResidualBlock(width, width, stride=1)]
             previous = width
         self.stages = nn.Sequential(*stages)
+        self.channels = (widths[0], widths[1], widths[2], widths[3])
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         grid = self.stages(self.stem(pixels))
         return mean_and_max(grid)
+
+    def grids(self, pixels: torch.Tensor) -> list[torch.Tensor]:
+        return _followed(self.stem(pixels), self.stages, (1, 3, 5, 7))
+
+    def entry(self) -> nn.Module:
+        return self.stem
+
+    def blocks(self) -> list[nn.Module]:
+        return list(self.stages)
 
 
 class _ResidualBlock(nn.Module):
@@ -78,6 +98,7 @@ class ResNet50(ImageTower):
     pixel_mean = (103.939, 116.779, 123.68)
     pixel_scale = (1.0, 1.0, 1.0)
     bgr = True
+    channels = (256, 512, 1024, 2048)
 
     def __init__(self, pooling: str = "mean") -> None:
         super().__init__()
@@ -98,6 +119,16 @@ class ResNet50(ImageTower):
         for stage in range(1, 5):
             grid = getattr(self, f"layer{stage}")(grid)
         return self.pool(grid)
+
+    def grids(self, pixels: torch.Tensor) -> list[torch.Tensor]:
+        grid = self.maxpool(relu(self.bn1(self.conv1(pixels))))
+        return _followed(grid, (getattr(self, f"layer{stage}") for stage in range(1, 5)), range(4))
+
+    def entry(self) -> nn.Module:
+        return self.maxpool
+
+    def blocks(self) -> list[nn.Module]:
+        return [block for stage in range(1, 5) for block in getattr(self, f"layer{stage}")]
 
 
 class _Bottleneck(nn.Module):
@@ -144,7 +175,9 @@ class EfficientNetLite(ImageTower):
         width, depth = _LITE_SCALING[name]
         self._conv_stem = _SameConv2d(3, 32, 3, 2, bias=False)
         self._bn0 = nn.BatchNorm2d(32, eps=1e-3)
-        blocks = []
+        blocks: list[nn.Module] = []
+        ends: list[int] = []  # the last block of each stage
+        channels: list[int] = []
         for stage, (kernel, repeats, inputs, outputs, expansion, stride) in enumerate(_LITE_STAGES):
             inputs = inputs if stage == 0 else _round_channels(inputs * width)
             outputs = _round_channels(outputs * width)
@@ -156,6 +189,10 @@ class EfficientNetLite(ImageTower):
                         inputs if first else outputs, outputs, kernel, expansion, stride if first else 1
                     )
                 )
+            ends.append(len(blocks) - 1)
+            channels.append(outputs)
+        self._ends = [ends[stage] for stage in (1, 2, 4, 6)]  # where a grid is left by the next stride
+        self.channels = (channels[1], channels[2], channels[4], 1280)
         self._blocks = nn.Sequential(*blocks)
         self._conv_head = nn.Conv2d(_round_channels(320 * width), 1280, 1, bias=False)
         self._bn1 = nn.BatchNorm2d(1280, eps=1e-3)
@@ -163,6 +200,16 @@ class EfficientNetLite(ImageTower):
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         grid = self._blocks(_relu6(self._bn0(self._conv_stem(pixels))))
         return self.pool(_relu6(self._bn1(self._conv_head(grid))))
+
+    def grids(self, pixels: torch.Tensor) -> list[torch.Tensor]:
+        found = _followed(_relu6(self._bn0(self._conv_stem(pixels))), self._blocks, self._ends)
+        return [*found[:3], _relu6(self._bn1(self._conv_head(found[3])))]
+
+    def entry(self) -> nn.Module:
+        return self._bn0
+
+    def blocks(self) -> list[nn.Module]:
+        return list(self._blocks)
 
 
 class _InvertedBottleneck(nn.Module):

@@ -16,7 +16,8 @@ import torch
 from evidex.data.images import decode_image, to_rgb
 from evidex.documents import is_file, is_folder, parse_json
 from evidex.encoders.acquaintance import Acquaintance
-from evidex.encoders.protocol import DualEncoder
+from evidex.encoders.build import build_encoder
+from evidex.encoders.protocol import DualEncoder, Modality
 from evidex.errors import ModelError
 from evidex.files import write_atomic
 from evidex.progress import Progress, silent
@@ -109,6 +110,30 @@ class Model:
                 progress(start + len(part), len(distinct))
         where = {text: index for index, text in enumerate(distinct)}
         return rows[[where[text] for text in texts]]
+
+    @property
+    def inner_product(self) -> bool:
+        """Whether rows are compared by inner product, as a gallery does it."""
+        return self.encoder.inner_product
+
+    def check_inner_product(self) -> None:
+        if not self.inner_product:
+            raise ModelError("this model compares pictures and texts pair by pair; a gallery needs one without that")
+
+    def similarity(self, images: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        """Compare rows of pictures with rows of texts as the model's method does it, (images, texts) float32."""
+        if self.inner_product:
+            return np.asarray(images @ texts.T, np.float32)
+        device = self.encoder.device
+        with torch.inference_mode():
+            rows, columns = (torch.from_numpy(part).to(device) for part in (images, texts))
+            return self.encoder.similarity(rows, columns).float().cpu().numpy()
+
+    def own_uncertainty(self, rows: np.ndarray, modality: Modality) -> np.ndarray | None:
+        """How unsure the model's method says it is of each query; None where it has no such measure."""
+        with torch.inference_mode():
+            found = self.encoder.own_uncertainty(torch.from_numpy(rows).to(self.encoder.device), modality)
+            return None if found is None else found.double().cpu().numpy()
 
     def reads_all(self, text: str) -> bool:
         """Whether the encoder takes the whole of ``text``: one word more would make a difference."""
@@ -210,24 +235,6 @@ def holds_model(path: Path) -> bool:
     except (SafetensorError, OSError, ValueError):
         return False
     return isinstance(description, dict) and "spec" in description
-
-
-def build_encoder(spec: dict[str, Any]) -> DualEncoder:
-    """Return the encoder that ``spec`` describes, its weights random."""
-    kind = spec.get("kind")
-    if kind == "towers":
-        from evidex.encoders.towers import TowerEncoder
-
-        return TowerEncoder(spec)
-    if kind == "clip":
-        from evidex.encoders.clip.encoder import ClipEncoder
-
-        return ClipEncoder.from_spec(spec)
-    if kind == "committee":
-        from evidex.encoders.committee import CommitteeEncoder
-
-        return CommitteeEncoder.from_spec(spec)
-    raise ModelError(f"encoder kind '{kind}' is unknown to this version; update evidex")
 
 
 def _read(path: Path) -> Model:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.errors import InputError
 from evidex.evaluation.absent import out_of_domain_queries, removed_class, tell_apart
 from evidex.evaluation.deferral import refine_and_rank
-from evidex.evaluation.features import Encoded, Encoder, Split, encode_images, encode_texts, match
+from evidex.evaluation.features import (
+    Encoded,
+    Encoder,
+    Split,
+    compare_of,
+    encode_images,
+    encode_texts,
+    match,
+)
 from evidex.evaluation.foreign_pictures import foreign_pictures
+from evidex.evaluation.judge import OWN, Judge, judge_of
 from evidex.evaluation.noisy import NoisySplit
 from evidex.evaluation.recall import Recall, Standing, recall, recall_of, standing_i2t, standing_t2i
 from evidex.evaluation.reckoned import Asked, learnt_quality
@@ -37,6 +47,14 @@ FOREIGN_PICTURES = 96
 FOREIGN_SEED = 0
 
 
+@dataclass(frozen=True, eq=False)
+class Foreign:
+    """Queries from another world, and their similarities (queries, gallery)."""
+
+    rows: Features
+    similarity: Features
+
+
 def evaluate(
     model: Encoder,
     dataset: Dataset,
@@ -56,6 +74,8 @@ def evaluate(
     split is then reported beside. Each of ``ratios`` is a share of the most uncertain queries to refine before ranking
     again, with RS-TTA unless ``refiner`` says otherwise. ``absent`` measures whether missing answers are noticed.
     """
+    if ratios and not judge_of(model).inner:
+        raise InputError("this model's rows cannot be averaged, so its queries cannot be refined; leave --defer out")
     noisy = None if noisy_seed is None else NoisySplit(dataset, noisy_seed, severity=severity)
     split: Split = dataset if noisy is None else noisy
     stages = Stages(progress, _work(dataset, noisy, ratios, absent))
@@ -63,7 +83,8 @@ def evaluate(
     # Clean and degraded captions together, so that a caption that did not change keeps its very features.
     sentences = dataset.captions if noisy is None else [*dataset.captions, *noisy.captions]
     texts = encode_texts(model, sentences, batch_size=batch_size, progress=stages.next(len(dataset.captions)))
-    clean = Encoded(clean_images, texts[: len(dataset.captions)], dataset.image_of_caption)
+    compare = compare_of(model)
+    clean = Encoded(clean_images, texts[: len(dataset.captions)], dataset.image_of_caption, compare=compare)
     encoded = clean
     if noisy is not None:
         which = np.flatnonzero(noisy.noisy)
@@ -72,9 +93,8 @@ def evaluate(
             images[which] = encode_images(
                 model, noisy, which.tolist(), batch_size=batch_size, progress=stages.next(len(which))
             )
-        encoded = Encoded(
-            images, texts[len(dataset.captions) :], dataset.image_of_caption, noisy.noisy, noisy.changed_captions
-        )
+        own = texts[len(dataset.captions) :]
+        encoded = Encoded(images, own, dataset.image_of_caption, noisy.noisy, noisy.changed_captions, compare)
     labels = [record.label for record in dataset.records]
     foreign_images = foreign_texts = None
     if absent:
@@ -91,6 +111,7 @@ def evaluate(
         labels=labels if absent and any(label is not None for label in labels) else None,
         foreign_images=foreign_images,
         foreign_texts=foreign_texts,
+        judge=judge_of(model),
     )
     deferral = refine_and_rank(
         model,
@@ -122,7 +143,7 @@ def name_scenes(model: Encoder, images: Features, labels: Sequence[str | None]) 
     queries = encode_texts(model, [asked(name) for name in names])
     known = getattr(model, "acquaintance", None)
     floor = None if known is None else known.least_match
-    return scene_names(match(queries, images).similarity, names, labels, floor)
+    return scene_names(match(images, queries, compare_of(model)).similarity.T, names, labels, floor)
 
 
 def evaluate_features(
@@ -136,6 +157,7 @@ def evaluate_features(
     labels: Sequence[str | None] | None = None,
     foreign_images: Features | None = None,
     foreign_texts: Features | None = None,
+    judge: Judge = Judge(),  # noqa: B008 - immutable
 ) -> Evaluation:
     """Evaluate unit features (images, dim) and (captions, dim); caption ``j`` is of image ``image_of_caption[j]``.
 
@@ -144,9 +166,10 @@ def evaluate_features(
     features are queries from another world. Each is optional, and what is not given is not measured.
 
     Beside the scores that need no learning stands the one that evidex reports, learnt from one half of the images and
-    judged on the other (`evidex.evaluation.reckoned`), where the split is large enough for that.
+    judged on the other (`evidex.evaluation.reckoned`), where the split is large enough for that. ``judge`` says how rows
+    are compared, and adds the uncertainty of a method that has one of its own.
     """
-    matching = match(image_features, text_features)
+    matching = match(image_features, text_features, judge.compare)
     owner = np.asarray(image_of_caption)
     i2t, t2i = standing_i2t(matching.similarity, owner), standing_t2i(matching.similarity, owner)
     if degraded_mask is not None and degraded_captions is None:
@@ -164,7 +187,11 @@ def evaluate_features(
             identity=matching.text_identity,
             degraded=degraded_mask,
             labels=None if labels is None or caption_labels is None else (labels, caption_labels),
-            foreign=foreign_images,
+            foreign=None
+            if foreign_images is None
+            else Foreign(foreign_images, judge.compare(foreign_images, text_features)),
+            own=lambda rows: judge.own(rows, "image"),
+            learns=judge.inner,
         ),
         t2i=_direction(
             Asked(matching.similarity.T, text_features, image_features, owner.astype(np.int64), temperature),
@@ -172,7 +199,11 @@ def evaluate_features(
             identity=matching.image_identity,
             degraded=degraded_captions,
             labels=None if labels is None or caption_labels is None else (caption_labels, labels),
-            foreign=foreign_texts,
+            foreign=None
+            if foreign_texts is None
+            else Foreign(foreign_texts, judge.compare(image_features, foreign_texts).T),
+            own=lambda rows: judge.own(rows, "text"),
+            learns=judge.inner,
         ),
     )
 
@@ -184,9 +215,11 @@ def _direction(
     identity: NDArray[np.int64],
     degraded: Mask | None,
     labels: tuple[Sequence[str | None], Sequence[str | None]] | None,
-    foreign: Features | None,
+    foreign: Foreign | None,
+    own: Callable[[Features], NDArray[np.float64] | None],
+    learns: bool,
 ) -> Direction:
-    """One direction; ``labels`` of queries and gallery, ``foreign`` features of queries."""
+    """One direction; ``labels`` of queries and gallery, ``own`` the uncertainty of a method that has one."""
     similarity, temperature = asked.similarity, asked.temperature
     scores = uncertainty_scores(similarity, temperature, identity=identity)
     hits = {k: standing.hits(k) for k in ERROR_CUTOFFS}
@@ -195,26 +228,45 @@ def _direction(
         removed = removed_class(similarity, *labels, temperature, identity=identity, present=scores)
     outside = None
     if foreign is not None:
-        strange = uncertainty_scores(foreign @ asked.gallery.T, temperature, identity=identity)
+        strange = uncertainty_scores(foreign.similarity, temperature, identity=identity)
         outside = tell_apart(strange, scores)
-    quality = {}
-    for name in SCORE_NAMES:
-        error = {k: selective(scores[name][~np.isnan(hit)], hit[~np.isnan(hit)]) for k, hit in hits.items()}
-        quality[name] = ScoreQuality(
-            error_auroc={k: result.auroc for k, result in error.items()},
-            aurc={k: result.aurc for k, result in error.items()},
-            degraded_auroc=None if degraded is None else auroc(scores[name][degraded], scores[name][~degraded]),
+    quality = {
+        name: replace(
+            _quality(scores[name], hits, degraded),
             removed_class_auroc=None if removed is None else removed.auroc[name],
             foreign_auroc=None if outside is None else outside.auroc[name],
         )
-    learnt = learnt_quality(asked, hits, degraded=degraded, labels=labels, foreign=foreign)
+        for name in SCORE_NAMES
+    }
+    doubt = own(asked.queries)
+    if doubt is not None:
+        abroad = None if foreign is None else own(foreign.rows)
+        quality[OWN] = replace(
+            _quality(doubt, hits, degraded),
+            removed_class_auroc=None if removed is None else 0.5,  # it looks at the query alone
+            foreign_auroc=None if abroad is None else auroc(abroad, doubt),
+        )
+    rows = None if foreign is None else foreign.rows
+    learnt = learnt_quality(asked, hits, degraded=degraded, labels=labels, foreign=rows) if learns else None
     if learnt is not None:
         quality[RECKONED] = learnt
     return Direction(scores=scores, hits=hits, quality=quality, degraded=degraded)
 
 
+def _quality(
+    score: NDArray[np.float64], hits: Mapping[int, NDArray[np.float64]], degraded: Mask | None
+) -> ScoreQuality:
+    """What a score is worth for telling wrong answers and degraded queries."""
+    error = {k: selective(score[~np.isnan(hit)], hit[~np.isnan(hit)]) for k, hit in hits.items()}
+    return ScoreQuality(
+        error_auroc={k: result.auroc for k, result in error.items()},
+        aurc={k: result.aurc for k, result in error.items()},
+        degraded_auroc=None if degraded is None else auroc(score[degraded], score[~degraded]),
+    )
+
+
 def _recall(encoded: Encoded) -> Recall:
-    return recall(match(encoded.images, encoded.texts).similarity, encoded.image_of_caption, CUTOFFS)
+    return recall(match(encoded.images, encoded.texts, encoded.compare).similarity, encoded.image_of_caption, CUTOFFS)
 
 
 def _work(dataset: Dataset, noisy: NoisySplit | None, ratios: Sequence[float], absent: bool) -> int:

@@ -22,6 +22,7 @@ SCORE_TITLES = {
     "belief": "belief 1 − α/S",
     "dissonance": "dissonance",
     "reckoned": "learnt, cross-fitted",
+    "own": "the method's own",
 }
 _COLUMNS: tuple[tuple[str, Callable[[ScoreQuality], float | None], bool], ...] = (
     ("wrong@1", lambda quality: quality.error_auroc[1], True),

@@ -1,4 +1,4 @@
-"""The training loss as named parts: ELC (Eq. 19) or one of the losses it is compared with."""
+"""ELC's training loss as named parts (Eq. 19)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import torch
 
 from evidex.config import LossConfig
-from evidex.losses.contrastive import hardest_triplet_loss, info_nce_loss, polynomial_loss
 from evidex.losses.edl import edl_parts
 from evidex.losses.relation import relation_loss
 from evidex.losses.ucl import ucl_loss
@@ -15,13 +14,18 @@ from evidex.losses.ucl import ucl_loss
 
 @dataclass(frozen=True)
 class Features:
-    """One batch after the encoders: unit rows, and what the loss has to know about the pairs."""
+    """One batch after the encoders: a row each, and what the loss has to know about the pairs."""
 
     image: torch.Tensor
     text: torch.Tensor
     image_mentor: torch.Tensor | None = None
     text_mentor: torch.Tensor | None = None
     caption_ids: torch.Tensor | None = None  # equal ids mark equal sentences
+    facts: torch.Tensor | None = None  # what a method knows of each picture besides (Implementation.facts)
+
+    def similarity(self) -> torch.Tensor:
+        """Inner products (images, captions) of unit rows, for both directions (Eq. 1)."""
+        return self.image.float() @ self.text.float().T
 
 
 @dataclass(frozen=True)
@@ -36,27 +40,19 @@ class LossParts:
         return dict(zip(["total", *self.parts], values, strict=True))
 
 
-def total_loss(features: Features, config: LossConfig, *, epoch: float, scale: torch.Tensor) -> LossParts:
-    """Return the loss of one batch at ``epoch`` (fractional, from 0).
+def total_loss(features: Features, config: LossConfig, *, epoch: float) -> LossParts:
+    """Return ELC's loss of one batch at ``epoch`` (fractional, from 0)."""
+    return summed(elc_parts(features, config, epoch=epoch))
 
-    ``scale`` is the learnable logit scale, which InfoNCE alone uses.
-    """
-    similarity = features.image.float() @ features.text.float().T  # Eq. 1, both directions
-    ignore = _equal_captions(features, config)
-    if config.objective == "elc":
-        parts = _elc(similarity, features, config, epoch, ignore)
-    elif config.objective == "infonce":
-        parts = {"infonce": info_nce_loss(similarity, scale=scale, ignore=ignore)}
-    elif config.objective == "vsepp":
-        parts = {"triplet": hardest_triplet_loss(similarity, margin=config.margin, ignore=ignore)}
-    else:
-        parts = {"poly": polynomial_loss(similarity, margin=config.margin, ignore=ignore)}
+
+def summed(parts: dict[str, torch.Tensor]) -> LossParts:
     return LossParts(torch.stack([part.double() for part in parts.values()]).sum(), parts)
 
 
-def _elc(
-    similarity: torch.Tensor, features: Features, config: LossConfig, epoch: float, ignore: torch.Tensor | None
-) -> dict[str, torch.Tensor]:
+def elc_parts(features: Features, config: LossConfig, *, epoch: float) -> dict[str, torch.Tensor]:
+    """Return the weighted parts of Eq. 19."""
+    similarity = features.similarity()
+    ignore = equal_captions(features, config)
     edl = edl_parts(
         similarity,
         temperature=config.temperature,
@@ -93,7 +89,7 @@ def _relation(student: torch.Tensor, mentor: torch.Tensor | None, config: LossCo
     return relation_loss(student, mentor, temperature=config.relation_temperature)
 
 
-def _equal_captions(features: Features, config: LossConfig) -> torch.Tensor | None:
+def equal_captions(features: Features, config: LossConfig) -> torch.Tensor | None:
     """Return the off-diagonal pairs (image i, caption j) where caption j is the very sentence of image i."""
     if not config.mask_equal_captions or features.caption_ids is None:
         return None

@@ -30,7 +30,7 @@ def mentor_features(
     config: Config, dataset: Dataset, sentences: list[str], device: torch.device, progress: Progress = silent
 ) -> MentorFeatures:
     """Return the features of the mentors that ``config`` names, from the cache where it has them."""
-    if config.loss.objective != "elc" or not config.loss.relation:
+    if config.method_name != "elc" or not config.loss.relation:
         return MentorFeatures(None, None)
     from evidex.encoders.mentors.feature_cache import cached_features, content_digest
 

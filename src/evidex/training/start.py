@@ -9,11 +9,17 @@ from evidex.data.datasets import Dataset
 from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.towers import TowerEncoder, from_pretrained_towers, new_compact
 from evidex.errors import ConfigError
+from evidex.methods.protocol import implementation
 from evidex.training.distributed import World
 
 
 def build_start(config: Config, train_set: Dataset) -> DualEncoder:
-    """Return the encoder that ``config`` names, as it is before training."""
+    """Return the encoder that ``config`` names, with what its method adds, as it is before training."""
+    captions = [record.captions for record in train_set.records]
+    return implementation(config.method_name).wrap(_plain(config, train_set), captions)
+
+
+def _plain(config: Config, train_set: Dataset) -> DualEncoder:
     if config.encoder.kind == "clip":
         from evidex.encoders.clip.encoder import ClipEncoder
 

@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from evidex.config import Config, LossConfig
+from evidex.config import Config
 from evidex.encoders.protocol import DualEncoder
 from evidex.errors import TrainingError
-from evidex.losses.total import Features, LossParts, total_loss
+from evidex.losses.total import Features, LossParts, summed
+from evidex.methods.protocol import Implementation, Lesson, implementation
 from evidex.training.distributed import World
 from evidex.training.state import TrainState
 
@@ -32,6 +33,7 @@ class Pairs:
     text_mentor: torch.Tensor | None
     caption_ids: torch.Tensor
     pairings: int = 1
+    facts: torch.Tensor | None = None
 
 
 def take_step(
@@ -57,6 +59,7 @@ def take_step(
     state.optimizer.step()
     with torch.no_grad():
         state.scale.clamp_(0, np.log(100))  # CLIP's bound
+    state.encoder.after_step()
     if state.average:
         state.average.update(step)
     return parts.numbers()
@@ -79,17 +82,19 @@ def compute_gradients(
     whole = len(images) == 1  # then the first run's graph is kept instead of running again
 
     def image_chunk(part: slice) -> torch.Tensor:
-        return encoder.image_features(pairs.pixels[part])
+        return encoder.image_outputs(pairs.pixels[part])
 
     def text_chunk(part: slice) -> torch.Tensor:
-        return encoder.text_features({name: ids[part] for name, ids in pairs.tokens.items()})
+        return encoder.text_outputs({name: ids[part] for name, ids in pairs.tokens.items()})
 
     zimg = [_run(image_chunk, part, seed, bf16, encoder, graph=whole) for part in images]
     ztxt = [_run(text_chunk, part, seed + 1, bf16, encoder, graph=whole) for part in texts]
     own_image = torch.cat(zimg).detach().requires_grad_()
     own_text = torch.cat(ztxt).detach().requires_grad_()
 
-    parts = _loss(world.gather(own_image), world.gather(own_text), pairs, config.loss, epoch, scale)
+    lesson = Lesson(config.loss, epoch, scale.exp(), encoder)
+    method = implementation(config.method_name)
+    parts = _loss(world.gather(own_image), world.gather(own_text), pairs, method, lesson)
     if not torch.isfinite(parts.total):
         bad = [name for name, part in parts.parts.items() if not torch.isfinite(part)]
         raise TrainingError(f"the loss is not finite (part {', '.join(bad)}); lower the learning rate or its weight")
@@ -97,22 +102,21 @@ def compute_gradients(
 
     _return_gradient(image_chunk, images, zimg, own_image, seed, bf16, encoder)
     _return_gradient(text_chunk, texts, ztxt, own_text, seed + 1, bf16, encoder)
-    if scale.grad is not None:
-        scale.grad /= world.size  # every process computed it whole
+    for parameter in (scale, *encoder.loss_parameters()):
+        if parameter.grad is not None:
+            parameter.grad /= world.size  # every process computed it whole
     world.sum_gradients([*encoder.parameters(), scale])
     return parts
 
 
-def _loss(
-    image: torch.Tensor, text: torch.Tensor, pairs: Pairs, loss: LossConfig, epoch: float, scale: nn.Parameter
-) -> LossParts:
+def _loss(image: torch.Tensor, text: torch.Tensor, pairs: Pairs, method: Implementation, lesson: Lesson) -> LossParts:
     """Return the mean loss over the pairings."""
     results = []
     for pairing in range(pairs.pairings):
         part = slice(pairing * len(image), (pairing + 1) * len(image))
         text_mentor = None if pairs.text_mentor is None else pairs.text_mentor[part]
-        features = Features(image, text[part], pairs.image_mentor, text_mentor, pairs.caption_ids[part])
-        results.append(total_loss(features, loss, epoch=epoch, scale=scale.exp()))
+        features = Features(image, text[part], pairs.image_mentor, text_mentor, pairs.caption_ids[part], pairs.facts)
+        results.append(summed(method.loss(features, lesson)))
     names = results[0].parts
     means = {name: torch.stack([result.parts[name] for result in results]).mean() for name in names}
     return LossParts(torch.stack([result.total for result in results]).mean(), means)

@@ -31,4 +31,4 @@ def validate(encoder: DualEncoder, split: PreparedSplit) -> Recall:
     model = Model(encoder, temperature=1.0)
     images = model.encode_pixels(split.pixels, batch_size=256)
     texts = model.encode_texts(split.sentences.texts)[split.sentences.of_caption]
-    return recall(match(images, texts).similarity, split.dataset.image_of_caption)
+    return recall(match(images, texts, model.similarity).similarity, split.dataset.image_of_caption)

@@ -24,6 +24,7 @@ def measure(model: Model, dataset_path: str, kind: Measure) -> dict[str, Any]:
     from evidex.evaluation.absent import out_of_domain_queries
     from evidex.evaluation.features import Encoded, encode_texts, match
     from evidex.evaluation.foreign_pictures import foreign_pictures
+    from evidex.evaluation.judge import judge_of
     from evidex.evaluation.protocol import FOREIGN_PICTURES, FOREIGN_SEED, evaluate_features
     from evidex.evaluation.recall import recall
 
@@ -33,7 +34,8 @@ def measure(model: Model, dataset_path: str, kind: Measure) -> dict[str, Any]:
         images = model.encode_pixels(_pixels(dataset_path, name, model), batch_size=256)
         encoded = Encoded(images, encode_texts(model, split.captions, batch_size=256), dataset.image_of_caption)
         if kind == "recall":
-            found[name] = recall(match(images, encoded.texts).similarity, dataset.image_of_caption).to_json()
+            similarity = match(images, encoded.texts, model.similarity).similarity
+            found[name] = recall(similarity, dataset.image_of_caption).to_json()
             continue
         labels = [record.label for record in dataset.records]
         extra: dict[str, Any] = (
@@ -47,8 +49,11 @@ def measure(model: Model, dataset_path: str, kind: Measure) -> dict[str, Any]:
             if name == "clean"
             else {"degraded_mask": noisy.noisy, "degraded_captions": noisy.changed_captions}
         )
-        found[name] = evaluate_features(images, encoded.texts, dataset.image_of_caption, model.temperature, **extra)
-        found[name] = found[name].to_json() | (_refined(model, split, encoded) if kind == "all" else {})
+        found[name] = evaluate_features(
+            images, encoded.texts, dataset.image_of_caption, model.temperature, judge=judge_of(model), **extra
+        ).to_json()
+        if kind == "all" and model.inner_product:
+            found[name] |= _refined(model, split, encoded)
     return found
 
 
