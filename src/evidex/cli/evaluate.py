@@ -11,6 +11,12 @@ import typer
 def command(
     dataset: Annotated[Path, typer.Option(help="Dataset folder, or its captions file.")],
     model: Annotated[str, typer.Option(help="Model file, run folder or name.")] = "compact",
+    tokenizer: Annotated[
+        str, typer.Option(help="Any CLIP's folder or hub name, for a model file of open_clip or OpenAI.")
+    ] = "",
+    activation: Annotated[
+        str, typer.Option(help="Of such a file: quick_gelu (OpenAI's) or gelu (open_clip's plain names, RemoteCLIP).")
+    ] = "quick_gelu",
     split: Annotated[str, typer.Option(help="Which split; choose everything on val, use test once.")] = "val",
     noisy: Annotated[bool, typer.Option("--noisy", help="Degrade half of the images and their captions.")] = False,
     noisy_seed: Annotated[int, typer.Option(min=0, help="Which half, and how; same seed, same split.")] = 0,
@@ -30,16 +36,21 @@ def command(
     from evidex.cli.console import output_console, progress_bar
     from evidex.data.datasets import load_dataset
     from evidex.encoders.model import load_model
+    from evidex.errors import InputError
     from evidex.evaluation.protocol import evaluate
     from evidex.evaluation.table import print_evaluation
     from evidex.files import check_folder, check_target, write_json_atomic
 
+    if activation not in ("quick_gelu", "gelu"):
+        raise InputError(f"--activation {activation}: choose quick_gelu or gelu")
     if json_path is not None:
         check_target(json_path)
     if figures is not None:
         check_folder(figures)
     data = load_dataset(dataset, split)
-    encoder = load_model(model, device=device)
+    encoder = load_model(
+        model, device=device, tokenizer=tokenizer, activation="gelu" if activation == "gelu" else "quick_gelu"
+    )
     with progress_bar("Evaluating") as progress:
         found = evaluate(
             encoder,

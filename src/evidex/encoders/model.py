@@ -25,6 +25,7 @@ from evidex.progress import Progress, silent
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from evidex.encoders.clip.open_clip_weights import Activation
     from evidex.encoders.inference import InferenceTowers
 
 FORMAT = 1
@@ -185,10 +186,17 @@ def _halved(model: Model) -> Model:
     return Model(encoder, model.temperature)
 
 
-def load_model(name_or_path: str | Path | None = None, *, device: str | None = None) -> Model:
+def load_model(
+    name_or_path: str | Path | None = None,
+    *,
+    device: str | None = None,
+    tokenizer: str = "",
+    activation: Activation = "quick_gelu",
+) -> Model:
     """Return the model in the file or run folder ``name_or_path``; without one, the compact model of evidex.
 
-    ``compact`` names that model too. A Hugging Face folder or hub name gives CLIP as it is there.
+    ``compact`` names that model too. A Hugging Face folder or hub name gives CLIP as it is there, and so does a file
+    of open_clip or OpenAI with the ``tokenizer`` and ``activation`` that it comes without.
     """
     if name_or_path is None or str(name_or_path) == "compact":
         path = SHIPPED
@@ -200,7 +208,14 @@ def load_model(name_or_path: str | Path | None = None, *, device: str | None = N
         path = Path(name_or_path)
     if is_folder(path) and not is_file(path / "config.json") and is_file(path / "model.safetensors"):
         path = path / "model.safetensors"  # a run's folder; Hugging Face's has a config.json
-    if is_file(path):
+    if is_file(path) and tokenizer:
+        from evidex.encoders.clip.encoder import ClipEncoder
+
+        clip = ClipEncoder.from_open_clip(path, tokenizer=tokenizer, activation=activation)
+        model = Model(clip, clip.native_temperature)
+    elif is_file(path) and path.suffix in (".pt", ".pth", ".bin"):
+        raise ModelError(f"'{path}' comes without a tokenizer; name any CLIP's folder or hub name with --tokenizer")
+    elif is_file(path):
         model = _read(path)
     elif is_folder(path) and not is_file(path / "config.json"):
         raise ModelError(

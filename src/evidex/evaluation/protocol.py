@@ -166,8 +166,8 @@ def evaluate_features(
     features are queries from another world. Each is optional, and what is not given is not measured.
 
     Beside the scores that need no learning stands the one that evidex reports, learnt from one half of the images and
-    judged on the other (`evidex.evaluation.reckoned`), where the split is large enough for that. ``judge`` says how rows
-    are compared, and adds the uncertainty of a method that has one of its own.
+    judged on the other (`evidex.evaluation.reckoned`), where the split is large enough for that. ``judge`` says how
+    rows are compared, and adds the uncertainty of a method that has one of its own.
     """
     matching = match(image_features, text_features, judge.compare)
     owner = np.asarray(image_of_caption)

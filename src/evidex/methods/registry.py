@@ -93,7 +93,8 @@ _ROWS = (
         "[74]",
         "zero-shot: CLIP ViT-B/32 as published",
         "Radford et al., Learning Transferable Visual Models From Natural Language Supervision, 2021",
-        "the published weights: evidex evaluate --model openai/clip-vit-base-patch32, a folder, or OpenAI's own file",
+        "the published weights: evidex evaluate --model openai/clip-vit-base-patch32, a folder, or OpenAI's own file "
+        "with --tokenizer FOLDER",
         "measured",
         "the published model",
     ),
@@ -219,9 +220,11 @@ _ROWS = (
         "[25]",
         "CLIP trained on with 165,745 overhead images",
         "Liu et al., RemoteCLIP: A Vision Language Foundation Model for Remote Sensing, 2024",
-        "the published weights and any CLIP's tokenizer: evidex evaluate --model FILE.pt --tokenizer FOLDER",
+        "the published weights and any CLIP's tokenizer: evidex evaluate --model FILE.pt --tokenizer FOLDER "
+        "--activation gelu",
         "measured",
-        "the published model (ChenDelong1999/RemoteCLIP): files of open_clip and of OpenAI, TorchScript too",
+        "the published model, as its authors load it (ChenDelong1999/RemoteCLIP); files of open_clip and of OpenAI are "
+        "read alike, TorchScript too",
     ),
 )
 
