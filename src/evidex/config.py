@@ -90,7 +90,7 @@ class MethodConfig(Checked):
     """Which method is trained; see ``evidex methods``."""
 
     name: Literal[
-        "", "elc", "infonce", "vsepp", "poly", "vse_infty", "pau", "pe_rsitr"
+        "", "elc", "infonce", "vsepp", "poly", "vse_infty", "pau", "pe_rsitr", "amfmn", "fgvla", "kamcl"
     ] = ""  # empty = loss.objective  # fmt: skip
 
 

@@ -49,6 +49,9 @@ class DualEncoder(nn.Module, ABC):
     def spec(self) -> dict[str, Any]:
         """Return JSON that rebuilds the module without its weights; its ``kind`` names the class."""
 
+    per_token: frozenset[str] = frozenset({"input_ids", "attention_mask"})
+    """Which of the tensors of `tokenize` have a column a token, and may be cut to the longest text of a batch."""
+
     def image_outputs(self, pixels: torch.Tensor) -> torch.Tensor:
         """What a loss is given of the pictures, one row each: the features, unless a method needs more in training."""
         return self.image_features(pixels)
@@ -72,6 +75,10 @@ class DualEncoder(nn.Module, ABC):
 
     def after_step(self) -> None:
         """Called after the weights have moved; nothing, unless a method keeps state of its own."""
+
+    def finished(self) -> DualEncoder:
+        """What is kept as a model: without what only training needs."""
+        return self
 
     @property
     def start_scale(self) -> float:
@@ -103,6 +110,10 @@ class PlacedEncoder(DualEncoder, ABC):
     @abstractmethod
     def text_places(self, tokens: dict[str, torch.Tensor]) -> Places:
         """The last layer of the text tower, token by token."""
+
+    @abstractmethod
+    def word_mask(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        """Which tokens count, (n, length) bool."""
 
     @abstractmethod
     def new_place_head(self) -> nn.Linear:

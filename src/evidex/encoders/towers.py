@@ -81,8 +81,11 @@ class TowerEncoder(PlacedEncoder):
         return Places(rows, torch.ones(rows.shape[:2], dtype=torch.bool, device=rows.device))
 
     def text_places(self, tokens: dict[str, torch.Tensor]) -> Places:
-        mask = tokens["attention_mask"]
-        return Places(self.text_tower.tokens(tokens["input_ids"], mask), mask.bool())
+        rows = self.text_tower.tokens(tokens["input_ids"], tokens["attention_mask"])
+        return Places(rows, self.word_mask(tokens))
+
+    def word_mask(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        return tokens["attention_mask"].bool()
 
     def new_place_head(self) -> nn.Linear:
         return nn.Linear(self.image_tower.channels[-1], self.dim)

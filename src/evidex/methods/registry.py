@@ -52,8 +52,9 @@ _ROWS = (
         "multi-scale visual self-attention gates the text feature; similarity depends on both sides",
         "Yuan et al., Exploring a Fine-Grained Multiscale Method for Cross-Modal Remote Sensing Image Retrieval, 2021",
         "network around an image pyramid, similarity of its own (no gallery), triplet loss over all negatives",
-        "quoted",
-        "to do: code of the authors (xiaoyuan1996/AMFMN)",
+        "implemented",
+        "code of the authors (xiaoyuan1996/AMFMN, soft attention) and its loss with a fixed margin; on our towers "
+        "instead of ResNet-18 and skip-thought vectors, whose weights are not at hand",
     ),
     Method(
         "galr",
@@ -84,8 +85,9 @@ _ROWS = (
         "concept words as knowledge, momentum contrast with a queue, hierarchical aggregation",
         "Ji et al., Knowledge-Aided Momentum Contrastive Learning for Remote-Sensing Image Text Retrieval, 2023",
         "network around an image pyramid, momentum copies of both towers, queues, concept targets",
-        "quoted",
-        "to do: code of the authors (mcx-mcx/KAMCL)",
+        "implemented",
+        "code of the authors (mcx-mcx/KAMCL), concepts from the training captions as there; on our towers instead of "
+        "ResNet-18 and skip-thought vectors, whose weights are not at hand",
     ),
     Method(
         "clip",
@@ -211,8 +213,10 @@ _ROWS = (
         "patches aligned with the nouns of a caption beside the whole, on CLIP with adapters",
         "Ji-Haoyang/FGVLA, fine-grained vision–language alignment for remote sensing",
         "adapters, three losses, similarity of parts and whole, a part-of-speech tagger",
-        "quoted",
-        "to do: code of the authors (Ji-Haoyang/FGVLA)",
+        "implemented",
+        "code of the authors (Ji-Haoyang/FGVLA): adapters, losses, weights and similarity; nouns are told by a list of "
+        "words that are none instead of NLTK's tagger, and stand where their tokens are; padding is no token to attend "
+        "to; in convolutional towers adapters stand beside the blocks with few places, which is ours",
     ),
     Method(
         "remoteclip",

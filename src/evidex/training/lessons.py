@@ -23,6 +23,8 @@ class Lessons:
     split: PreparedSplit
     mentors: MentorFeatures
     config: DataConfig
+    facts: torch.Tensor | None = None
+    """What the method knows of each picture, (pictures, k)."""
 
     def pairs(self, batch: Batch, encoder: DualEncoder, generator: torch.Generator) -> Pairs:
         """The pairs of ``batch`` on the encoder's device; ``generator`` alone decides how they are varied."""
@@ -43,6 +45,7 @@ class Lessons:
             None if text is None else text[rows],
             rows,
             len(batch.captions),
+            None if self.facts is None else self.facts[torch.from_numpy(batch.images).to(device)],
         )
 
     def _tokens(
@@ -53,7 +56,10 @@ class Lessons:
             varied = encoder.tokenize(_substituted(texts, self.config.substitute, generator))
             return {name: ids.to(encoder.device) for name, ids in varied.items()}
         longest = int(self.split.lengths[sentences].max())
-        return {name: ids[rows, :longest] for name, ids in self.split.tokens.items()}
+        return {
+            name: ids[rows, :longest] if name in encoder.per_token else ids[rows]
+            for name, ids in self.split.tokens.items()
+        }
 
 
 def _substituted(texts: list[str], share: float, generator: torch.Generator) -> list[str]:

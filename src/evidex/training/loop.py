@@ -15,6 +15,7 @@ from evidex.data.datasets import load_dataset
 from evidex.encoders.model import Model, load_model
 from evidex.errors import ConfigError
 from evidex.files import check_folder
+from evidex.methods.protocol import implementation
 from evidex.progress import Progress, silent
 from evidex.training.acquaint import acquaint_saved
 from evidex.training.batches import epoch_batches, step_generator, steps_per_epoch
@@ -83,7 +84,9 @@ def train(
     split = prepare_split(train_set, state.encoder, progress)
     val = prepare_split(val_set, state.encoder, progress)
     mentors = mentor_features(config, train_set, split.sentences.texts, device, progress)
-    lessons = Lessons(split, mentors, config.data)
+    captions = [record.captions for record in train_set.records]
+    facts = implementation(config.method_name).facts(state.encoder, captions)
+    lessons = Lessons(split, mentors, config.data, None if facts is None else facts.to(device))
 
     total = config.train.epochs * steps_per_epoch(train_set, config.train.batch_size)
     for epoch in range(state.progressed.epoch, config.train.epochs):

@@ -19,7 +19,7 @@ _WHITENING_IMAGES, _WHITENING_TEXTS = 2048, 4096  # of the training split; far m
 def finished(encoder: DualEncoder, power: float, split: PreparedSplit) -> DualEncoder:
     """Return what is kept of ``encoder``: itself, or a copy with heads whitened on the training ``split``."""
     if not power or not isinstance(encoder, TowerEncoder):
-        return encoder
+        return encoder.finished()
     encoder.eval()
     pixels = split.pictures(spread(len(split.pixels), _WHITENING_IMAGES))
     rows = torch.from_numpy(spread(len(split.lengths), _WHITENING_TEXTS)).to(encoder.device)

@@ -150,10 +150,13 @@ class ClipEncoder(PlacedEncoder):
         return Places(rows, torch.ones(rows.shape[:2], dtype=torch.bool, device=rows.device))
 
     def text_places(self, tokens: dict[str, torch.Tensor]) -> Places:
+        hidden = self.clip.text_model(input_ids=tokens["input_ids"]).last_hidden_state
+        return Places(hidden, self.word_mask(tokens))
+
+    def word_mask(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
         ids = tokens["input_ids"]
-        hidden = self.clip.text_model(input_ids=ids).last_hidden_state
         end = (ids == self.architecture.end_token).int().argmax(dim=-1, keepdim=True)
-        return Places(hidden, torch.arange(ids.shape[1], device=ids.device) <= end)
+        return torch.arange(ids.shape[1], device=ids.device) <= end
 
     def new_place_head(self) -> nn.Linear:
         return _like(self.clip.visual_projection)
