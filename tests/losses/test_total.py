@@ -48,9 +48,7 @@ def test_the_whole_is_equation_19() -> None:
 def test_each_switch_removes_its_part(switch: str, part: str) -> None:
     features = _features()
     full = total_loss(features, PAPER, epoch=10.0)
-    without = total_loss(
-        features, parse(LossConfig, {**to_table(PAPER), switch: False}, "test"), epoch=10.0
-    )
+    without = total_loss(features, parse(LossConfig, {**to_table(PAPER), switch: False}, "test"), epoch=10.0)
     assert part in full.parts
     assert part not in without.parts
     assert full.total.item() - without.total.item() == pytest.approx(full.parts[part].item(), rel=1e-5)
@@ -58,10 +56,7 @@ def test_each_switch_removes_its_part(switch: str, part: str) -> None:
 
 def test_kl_grows_with_the_epoch() -> None:
     features = _features()
-    parts = [
-        total_loss(features, PAPER, epoch=epoch).parts["kl"].item()
-        for epoch in (0.0, 20.0, 40.0)
-    ]
+    parts = [total_loss(features, PAPER, epoch=epoch).parts["kl"].item() for epoch in (0.0, 20.0, 40.0)]
     assert parts[0] == 0.0
     assert parts[2] == pytest.approx(2 * parts[1])
 

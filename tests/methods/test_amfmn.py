@@ -9,6 +9,7 @@ import torch
 from evidex.encoders.model import Model
 from evidex.encoders.towers import TowerEncoder
 from evidex.errors import InputError, ModelError
+from evidex.evaluation.deferral import Refinements
 from evidex.evaluation.features import match
 from evidex.evaluation.protocol import evaluate
 from evidex.losses import all_triplets_loss
@@ -87,4 +88,4 @@ def test_a_model_that_compares_pairs_is_measured_but_not_put_into_a_gallery(
     with pytest.raises(ModelError, match="pair by pair"):
         Gallery.create(f"{tmp_path}/gallery", model)
     with pytest.raises(InputError, match="--defer"):
-        evaluate(model, None, ratios=(0.1,))  # type: ignore[arg-type]
+        evaluate(model, None, refinements=Refinements((0.1,)))  # type: ignore[arg-type]

@@ -2,12 +2,18 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import normalize
 
 from evidex.config import LossConfig
+from evidex.encoders.model import Model
 from evidex.encoders.towers import TowerEncoder
+from evidex.evaluation.features import Encoded
+from evidex.evaluation.judge import Judge, judge_of
+from evidex.evaluation.protocol import evaluate_encoded
+from evidex.evaluation.selective import selective
 from evidex.losses.total import Features
 from evidex.methods.pau import METHOD, PauEncoder, ambiguity, diversity_loss, uncertainty_loss
 from evidex.methods.protocol import Lesson
@@ -58,3 +64,20 @@ def test_each_modality_is_judged_by_the_prototypes_of_the_other(towers: TowerEnc
     encoder = PauEncoder(towers)
     row = encoder.prototypes("text")[:1].detach()
     assert encoder.own_uncertainty(row, "image") > encoder.own_uncertainty(row, "text")
+
+
+def test_its_own_uncertainty_stands_beside_the_other_scores(towers: TowerEncoder) -> None:
+    model = Model(PauEncoder(towers), 0.1)
+    rng = np.random.default_rng(0)
+    drawn = (torch.from_numpy(rng.normal(size=(count, 8))) for count in (6, 12, 3))
+    images, texts, other = (normalize(rows, dim=1).float().numpy() for rows in drawn)
+    texts[:6:2] = images[:3]  # so that some answers are right
+    encoded = Encoded(images, texts, np.repeat(np.arange(6), 2), compare=model.similarity)
+    found = evaluate_encoded(encoded, judge_of(model), out_of_domain=(other, other))
+    for side, rows in (("i2t", images), ("t2i", texts)):
+        direction = getattr(found, side)
+        own = model.own_uncertainty(rows, "image" if side == "i2t" else "text")
+        assert own is not None
+        assert direction.quality["own"].error_auroc[1] == selective(own, direction.hits[1]).auroc
+        assert direction.quality["own"].out_of_domain_auroc is not None
+    assert "own" not in evaluate_encoded(encoded, Judge(0.1)).i2t.quality

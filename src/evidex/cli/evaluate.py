@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from evidex.encoders.model import Model
 
 
 def command(
@@ -25,7 +28,8 @@ def command(
         typer.Option(min=0.0, max=1.0, help="Refine this share of the most uncertain queries; may be repeated."),
     ] = None,
     absent: Annotated[
-        bool, typer.Option(help="Measure whether missing answers are noticed (scene class removed, foreign queries).")
+        bool,
+        typer.Option(help="Measure whether missing answers are noticed (scene class removed, out-of-domain queries)."),
     ] = True,
     batch_size: Annotated[int, typer.Option(min=1, help="Items encoded at once.")] = 64,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the accelerator if there is one.")] = None,
@@ -35,28 +39,23 @@ def command(
     """Measure recall in both directions, and each uncertainty score beside its baselines."""
     from evidex.cli.console import output_console, progress_bar
     from evidex.data.datasets import load_dataset
-    from evidex.encoders.model import load_model
-    from evidex.errors import InputError
+    from evidex.evaluation.deferral import Refinements
     from evidex.evaluation.protocol import evaluate
     from evidex.evaluation.table import print_evaluation
     from evidex.files import check_folder, check_target, write_json_atomic
 
-    if activation not in ("quick_gelu", "gelu"):
-        raise InputError(f"--activation {activation}: choose quick_gelu or gelu")
     if json_path is not None:
         check_target(json_path)
     if figures is not None:
         check_folder(figures)
     data = load_dataset(dataset, split)
-    encoder = load_model(
-        model, device=device, tokenizer=tokenizer, activation="gelu" if activation == "gelu" else "quick_gelu"
-    )
+    encoder = _model(model, tokenizer, activation, device)
     with progress_bar("Evaluating") as progress:
         found = evaluate(
             encoder,
             data,
             noisy_seed=noisy_seed if noisy else None,
-            ratios=tuple(defer or ()),
+            refinements=Refinements(tuple(defer or ())),
             absent=absent,
             batch_size=batch_size,
             progress=progress,
@@ -66,8 +65,19 @@ def command(
         write_json_atomic(json_path, {"model": model, **found.to_json()})
         typer.echo(f"all figures: {json_path}", err=True)
     if figures is not None:
+        from evidex.evaluation.figure_files import write_figures
         from evidex.evaluation.noisy import NoisySplit
-        from evidex.evaluation.pictures import write_figures
 
         paths = write_figures(found, NoisySplit(data, noisy_seed) if noisy else data, figures)
         typer.echo(f"{len(paths)} pictures: {figures}", err=True)
+
+
+def _model(name: str, tokenizer: str, activation: str, device: str | None) -> Model:
+    """The model that ``name`` means, or the published CLIP whose ``tokenizer`` is named beside it."""
+    if tokenizer:
+        from evidex.encoders.clip_file import load_clip_file
+
+        return load_clip_file(name, tokenizer=tokenizer, activation=activation, device=device)
+    from evidex.encoders.model import load_model
+
+    return load_model(name, device=device)

@@ -15,21 +15,22 @@ import torch
 
 from evidex.data.images import decode_image, to_rgb
 from evidex.documents import is_file, is_folder, parse_json
-from evidex.encoders.acquaintance import Acquaintance
 from evidex.encoders.build import build_encoder
+from evidex.encoders.domain import Domain
 from evidex.encoders.protocol import DualEncoder, Modality
 from evidex.errors import ModelError
 from evidex.files import write_atomic
+from evidex.old_names import tensor_name
 from evidex.progress import Progress, silent
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from evidex.encoders.clip.open_clip_weights import Activation
     from evidex.encoders.inference import InferenceTowers
 
-FORMAT = 1
-_ACQUAINTANCE = "acquaintance/"  # before the names of tensors that are no weights
+FORMAT = 2
+_READABLE = (1, 2)
+_DOMAIN = "domain/"  # before the names of tensors that are no weights
 _MOST_LAYERS = 1024
 # What building a network from a description that describes none raises.
 _WRONG_DESCRIPTION = (
@@ -47,12 +48,12 @@ class Model:
         temperature: float,
         *,
         card: dict[str, Any] | None = None,
-        acquaintance: Acquaintance | None = None,
+        domain: Domain | None = None,
     ) -> None:
         self.encoder = encoder.eval()
         self.temperature = temperature
         self.card = card or {}  # how the model came about and what it scored
-        self.acquaintance = acquaintance  # which texts it can know about, where that was measured
+        self.domain = domain  # which texts it can know about, where that was measured
         self._fingerprint: str | None = None
         self._inference: InferenceTowers | None = None
 
@@ -172,8 +173,8 @@ class Model:
         weights = {name: value.contiguous().cpu() for name, value in stored.encoder.state_dict().items()}
         if half:
             weights = {name: value.half() if value.is_floating_point() else value for name, value in weights.items()}
-        if self.acquaintance is not None:
-            weights |= _acquaintance_tensors(self.acquaintance)
+        if self.domain is not None:
+            weights |= _domain_tensors(self.domain)
         write_atomic(path, save(weights, {"evidex": json.dumps(description, allow_nan=False)}))
 
 
@@ -186,17 +187,11 @@ def _halved(model: Model) -> Model:
     return Model(encoder, model.temperature)
 
 
-def load_model(
-    name_or_path: str | Path | None = None,
-    *,
-    device: str | None = None,
-    tokenizer: str = "",
-    activation: Activation = "quick_gelu",
-) -> Model:
+def load_model(name_or_path: str | Path | None = None, *, device: str | None = None) -> Model:
     """Return the model in the file or run folder ``name_or_path``; without one, the compact model of evidex.
 
-    ``compact`` names that model too. A Hugging Face folder or hub name gives CLIP as it is there, and so does a file
-    of open_clip or OpenAI with the ``tokenizer`` and ``activation`` that it comes without.
+    ``compact`` names that model too. A Hugging Face folder or hub name gives CLIP as it is there; see also
+    `evidex.encoders.clip_file`.
     """
     if name_or_path is None or str(name_or_path) == "compact":
         path = SHIPPED
@@ -208,14 +203,9 @@ def load_model(
         path = Path(name_or_path)
     if is_folder(path) and not is_file(path / "config.json") and is_file(path / "model.safetensors"):
         path = path / "model.safetensors"  # a run's folder; Hugging Face's has a config.json
-    if is_file(path) and tokenizer:
-        from evidex.encoders.clip.encoder import ClipEncoder
-
-        clip = ClipEncoder.from_open_clip(path, tokenizer=tokenizer, activation=activation)
-        model = Model(clip, clip.native_temperature)
-    elif is_file(path) and path.suffix in (".pt", ".pth", ".bin"):
+    if is_file(path) and path.suffix in (".pt", ".pth", ".bin"):
         raise ModelError(f"'{path}' comes without a tokenizer; name any CLIP's folder or hub name with --tokenizer")
-    elif is_file(path):
+    if is_file(path):
         model = _read(path)
     elif is_folder(path) and not is_file(path / "config.json"):
         raise ModelError(
@@ -229,6 +219,11 @@ def load_model(
         model = Model(clip, clip.native_temperature)
     else:
         raise ModelError(f"'{name_or_path}' is no model: no such file or folder; train one with 'evidex train'")
+    return ready(model, device)
+
+
+def ready(model: Model, device: str | None) -> Model:
+    """Return ``model`` on ``device``, or the accelerator if there is one, as it encodes fastest."""
     target = device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
         if torch.device(target).type == "meta":
@@ -261,49 +256,50 @@ def _read(path: Path) -> Model:
             if metadata is None:
                 raise ModelError(f"'{path}' holds weights but no evidex model; train one with 'evidex train'")
             description = _checked(parse_json(metadata), path)
-            shapes = {name: tuple(stream.get_slice(name).get_shape()) for name in stream.keys()}  # noqa: SIM118
+            stored = {tensor_name(name): name for name in stream.keys()}  # noqa: SIM118
+            shapes = {name: tuple(stream.get_slice(stored[name]).get_shape()) for name in stored}
             _check_shapes(description["spec"], shapes, path)
             encoder = build_encoder(description["spec"])
-            weights = {name: stream.get_tensor(name) for name in shapes}
-            acquaintance = _take_acquaintance(weights, encoder.dim)
+            weights = {name: stream.get_tensor(stored[name]) for name in stored}
+            domain = _take_domain(weights, encoder.dim)
     except (SafetensorError, OSError, MemoryError, *_WRONG_DESCRIPTION) as error:
         cause = str(error).partition("\n")[0]
         raise ModelError(f"'{path}' is no readable model ({cause}); fetch or train it again") from None
     state = encoder.state_dict()
     encoder.load_state_dict({name: value.to(state[name].dtype) for name, value in weights.items()})
-    model = Model(encoder, description["temperature"], card=description.get("card"), acquaintance=acquaintance)
+    model = Model(encoder, description["temperature"], card=description.get("card"), domain=domain)
     if model.fingerprint != description["fingerprint"]:
         raise ModelError(f"'{path}': the weights are not those that were saved; fetch or train it again")
     return model
 
 
-def _acquaintance_tensors(known: Acquaintance) -> dict[str, torch.Tensor]:
+def _domain_tensors(known: Domain) -> dict[str, torch.Tensor]:
     words = np.frombuffer("\n".join(sorted(known.words)).encode(), np.uint8)
     parts: dict[str, np.ndarray] = {
         "words": words, "mean": known.mean, "directions": known.directions, "lengths": known.lengths,
     }  # fmt: skip
     if known.matches is not None:
         parts["matches"] = known.matches
-    return {f"{_ACQUAINTANCE}{name}": torch.from_numpy(value.copy()) for name, value in parts.items()}
+    return {f"{_DOMAIN}{name}": torch.from_numpy(value.copy()) for name, value in parts.items()}
 
 
-def _take_acquaintance(weights: dict[str, torch.Tensor], dim: int) -> Acquaintance | None:
+def _take_domain(weights: dict[str, torch.Tensor], dim: int) -> Domain | None:
     """Take what is no weight out of ``weights``; ValueError, KeyError or TypeError if it is not whole."""
-    parts = {name: weights.pop(name).numpy() for name in list(weights) if name.startswith(_ACQUAINTANCE)}
+    parts = {name: weights.pop(name).numpy() for name in list(weights) if name.startswith(_DOMAIN)}
     if not parts:
         return None
     words, mean, directions, lengths = (
-        parts[f"{_ACQUAINTANCE}{name}"] for name in ("words", "mean", "directions", "lengths")
+        parts[f"{_DOMAIN}{name}"] for name in ("words", "mean", "directions", "lengths")
     )
     if len(mean) != dim:
-        raise ValueError(f"the acquaintance is of {len(mean)} dimensions, not {dim}")
-    matches = parts.get(f"{_ACQUAINTANCE}matches")
-    return Acquaintance(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths, matches)
+        raise ValueError(f"the domain is of {len(mean)} dimensions, not {dim}")
+    matches = parts.get(f"{_DOMAIN}matches")
+    return Domain(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths, matches)
 
 
 def _checked(description: Any, path: Path) -> dict[str, Any]:
     """Return the header's description if it is whole."""
-    if not isinstance(description, dict) or description.get("format") != FORMAT:
+    if not isinstance(description, dict) or description.get("format") not in _READABLE:
         found = description.get("format") if isinstance(description, dict) else None
         raise ModelError(f"'{path}' has model format {found}, this version reads {FORMAT}; update evidex")
     temperature = description.get("temperature")
@@ -330,7 +326,7 @@ def _check_shapes(spec: dict[str, Any], found: dict[str, tuple[int, ...]], path:
     """Compare the description with the weights before anything of the described size is made: a number may be wrong."""
     with torch.device("meta"):
         expected = {name: tuple(value.shape) for name, value in build_encoder(spec).state_dict().items()}
-    weights = {name: shape for name, shape in found.items() if not name.startswith(_ACQUAINTANCE)}
+    weights = {name: shape for name, shape in found.items() if not name.startswith(_DOMAIN)}
     wrong = [name for name in sorted({*expected, *weights}) if expected.get(name) != weights.get(name)]
     if wrong:
         raise ModelError(f"'{path}': weights do not fit the architecture (first difference: '{wrong[0]}')")

@@ -25,7 +25,7 @@ def inner_product(images: NDArray[np.float32], texts: NDArray[np.float32]) -> ND
     return images @ texts.T
 
 
-class Encoder(Protocol):
+class EvaluatedModel(Protocol):
     """What the evaluation asks of a model."""
 
     @property
@@ -107,7 +107,7 @@ def compare_of(model: object) -> Compare:
 
 
 def encode_texts(
-    model: Encoder, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = silent
+    model: EvaluatedModel, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = silent
 ) -> NDArray[np.float32]:
     """Features of ``texts`` where each distinct text is encoded once, so that equal texts get equal features.
 
@@ -121,7 +121,7 @@ def encode_texts(
 
 
 def encode_images(
-    model: Encoder,
+    model: EvaluatedModel,
     images: Images,
     indices: Sequence[int] | None = None,
     *,

@@ -1,4 +1,4 @@
-"""How a model compares its rows, and what its method says itself of its certainty."""
+"""What a model brings to its evaluation besides features: a temperature, and what its method says of its certainty."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from evidex.evaluation.features import Compare, compare_of, inner_product
 
 OWN = "own"
 """The name of a method's own uncertainty among the scores."""
@@ -24,14 +22,14 @@ def _silent(rows: NDArray[np.float32], modality: str) -> None:
 
 @dataclass(frozen=True)
 class Judge:
-    """The plain dual encoder, unless a method says otherwise."""
+    """The plain dual encoder at ``temperature``, unless a method says otherwise."""
 
-    compare: Compare = inner_product
+    temperature: float
     inner: bool = True
     """Whether rows can be averaged, scanned and compared with one another, as unit vectors can."""
     own: Own = _silent
 
 
-def judge_of(model: object) -> Judge:
+def judge_of(model: Any) -> Judge:
     """What ``model`` brings; encoders that are no `Model` are plain."""
-    return Judge(compare_of(model), getattr(model, "inner_product", True), getattr(model, "own_uncertainty", _silent))
+    return Judge(model.temperature, getattr(model, "inner_product", True), getattr(model, "own_uncertainty", _silent))

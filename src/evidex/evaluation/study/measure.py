@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,37 +22,28 @@ RATIOS = (0.0, 0.1)
 
 def measure(model: Model, dataset_path: str, kind: Measure) -> dict[str, Any]:
     """Recall on the clean and the noisy split; with "scores" the uncertainty, with "all" refinement as well."""
-    from evidex.evaluation.absent import out_of_domain_queries
     from evidex.evaluation.features import Encoded, encode_texts, match
-    from evidex.evaluation.foreign_pictures import foreign_pictures
     from evidex.evaluation.judge import judge_of
-    from evidex.evaluation.protocol import FOREIGN_PICTURES, FOREIGN_SEED, evaluate_features
+    from evidex.evaluation.protocol import evaluate_encoded, out_of_domain_features
     from evidex.evaluation.recall import recall
 
     found: dict[str, Any] = {}
     dataset, noisy = _splits(dataset_path)
     for name, split in (("clean", dataset), ("noisy", noisy)):
         images = model.encode_pixels(_pixels(dataset_path, name, model), batch_size=256)
-        encoded = Encoded(images, encode_texts(model, split.captions, batch_size=256), dataset.image_of_caption)
+        texts, owner = encode_texts(model, split.captions, batch_size=256), dataset.image_of_caption
+        encoded = Encoded(images, texts, owner, compare=model.similarity)
         if kind == "recall":
-            similarity = match(images, encoded.texts, model.similarity).similarity
+            similarity = match(images, texts, model.similarity).similarity
             found[name] = recall(similarity, dataset.image_of_caption).to_json()
             continue
-        labels = [record.label for record in dataset.records]
-        extra: dict[str, Any] = (
-            {
-                "labels": labels if all(labels) else None,
-                "foreign_texts": encode_texts(model, out_of_domain_queries()),
-                "foreign_images": model.encode_images(
-                    foreign_pictures(FOREIGN_PICTURES, np.random.default_rng(FOREIGN_SEED))
-                ),
-            }
-            if name == "clean"
-            else {"degraded_mask": noisy.noisy, "degraded_captions": noisy.changed_captions}
-        )
-        found[name] = evaluate_features(
-            images, encoded.texts, dataset.image_of_caption, model.temperature, judge=judge_of(model), **extra
-        ).to_json()
+        extra: dict[str, Any] = {}
+        if name == "clean":
+            labels = [record.label for record in dataset.records]
+            extra = {"labels": labels if all(labels) else None, "out_of_domain": out_of_domain_features(model)}
+        else:
+            encoded = replace(encoded, degraded_images=noisy.noisy, degraded_captions=noisy.changed_captions)
+        found[name] = evaluate_encoded(encoded, judge_of(model), **extra).to_json()
         if kind == "all" and model.inner_product:
             found[name] |= _refined(model, split, encoded)
     return found
@@ -59,9 +51,9 @@ def measure(model: Model, dataset_path: str, kind: Measure) -> dict[str, Any]:
 
 def _refined(model: Model, split: Any, encoded: Encoded) -> dict[str, Any]:
     """RSUM with the most uncertain queries refined: by RS-TTA and, where WordNet is installed, by generic copies."""
-    from evidex.evaluation.deferral import refine_and_rank
+    from evidex.evaluation.deferral import Refinements, refine_and_rank
     from evidex.evaluation.features import match
-    from evidex.evaluation.scores import uncertainty_scores
+    from evidex.evaluation.query_uncertainty import uncertainty_scores
     from evidex.retrieval.refine import GenericRefiner, RsRefiner
 
     refiners = {"rs_tta": RsRefiner()} | ({"generic_tta": GenericRefiner()} if find_spec("wn") else {})
@@ -70,7 +62,12 @@ def _refined(model: Model, split: Any, encoded: Encoded) -> dict[str, Any]:
     table = {}
     for name, refiner in refiners.items():
         steps = refine_and_rank(
-            model, split, encoded, RATIOS, image_uncertainty=image, text_uncertainty=text, refiner=refiner
+            model,
+            split,
+            encoded,
+            Refinements(RATIOS, refiner),
+            image_uncertainty=image,
+            text_uncertainty=text,
         )
         table[name] = {str(step.ratio): round(step.recall.rsum, 3) for step in steps}
     return table
