@@ -34,6 +34,7 @@ __all__ = [
     "LossConfig",
     "MentorConfig",
     "MethodConfig",
+    "SourceConfig",
     "TrainConfig",
     "load_config",
 ]
@@ -42,7 +43,19 @@ Side = Annotated[int, Range(1, 4096, "1 to 4096 pixels")]
 Dim = Annotated[int, Range(1, 1 << 16, f"1 to {1 << 16}")]
 Layers = Annotated[int, Range(0, 1024, "0 or more, at most 1024")]
 _MOST_BASES = 8
+_OWN_ROWS = ("pe_rsitr", "amfmn", "fgvla", "kamcl")  # methods whose rows in training are more than features
+Role = Literal["captions", "labels"]
 BatchSize = Annotated[int, Range(2, MOST, f"two pairs at least, at most {MOST}")]
+
+
+@dataclass(frozen=True)
+class SourceConfig(Checked):
+    """One dataset among several to learn from."""
+
+    path: Name  # as data.path
+    role: Role = "captions"  # what of it teaches: its captions, or its labels alone
+    weight: Positive = 1.0  # how often each of its images is shown in an epoch
+    terms: NameOrEmpty = ""  # under which its authors publish it; for the record
 
 
 @dataclass(frozen=True)
@@ -50,11 +63,16 @@ class DataConfig(Checked):
     """Which pairs to learn from, and how they are varied."""
 
     path: NameOrEmpty = ""  # folder with captions.json and images or tars; relative to the working directory
+    source: tuple[SourceConfig, ...] = ()  # [[data.source]]: further datasets, or all of them where path is empty
+    batches: Literal["mixed", "one source"] = "mixed"  # "one source": no batch has images of two sources
+    labels_per_step: Count = 64  # images of label sources beside each batch
+    texts: tuple[Name, ...] = ()  # files of further captions: what they speak of counts as taught
     train_split: Name = "train"
     val_split: Name = "val"
     augment: bool = True  # flips, quarter turns, small rotation and scale, colour gain and bias
     degrade: Share = 0.0  # share of training images degraded by Eqs. 21–24: a variant of its own, off in ELC
     substitute: Share = 0.0  # share of training captions varied by the lexicon; likewise
+    epoch: Literal["images", "pairs"] = "images"  # what an epoch shows once: each image with a caption, or each pair
     captions_per_image: Count = 1  # captions of an image that enter one step, each as a pairing of its own
 
 
@@ -105,6 +123,7 @@ class LossConfig(Checked):
     kl: bool = True
     kl_reduction: Literal["sum", "mean"] = "mean"  # "sum" = Eq. 7 to the letter
     b1: Positive = 40.0  # the KL's weight is epoch / b1
+    annealing: Literal["step", "epoch"] = "step"  # which epoch that is: with its fraction, or its number from 1 (Eq. 8)
     ucl: bool = True
     ucl_target: Literal["vacuity", "belief"] = "vacuity"
     ucl_start_epoch: NotNegative = 0.0
@@ -116,6 +135,8 @@ class LossConfig(Checked):
     b4: NotNegative = 0.0  # of the regression to the mentors' own features, which the paper has not; 0 = none
     mask_equal_captions: bool = True  # False = captions equal to the positive's are negatives, to the letter
     margin: NotNegative = 0.2  # of the triplet losses
+    labels: NotNegative = 1.0  # weight of what label sources teach; nothing without one
+    twins: NotNegative = 0.0  # weight of captions against their twins with one thing exchanged; 0 = none
 
 
 @dataclass(frozen=True)
@@ -157,6 +178,16 @@ class Config(Checked):
         super().__post_init__()
         if self.train.whiten and self.encoder.kind == "clip":
             raise ConfigError(f"train.whiten = {self.train.whiten} changes the heads of towers; set 0 for clip")
+        if self.data.epoch == "pairs" and self.data.captions_per_image > 1:
+            raise ConfigError(
+                f'data.captions_per_image = {self.data.captions_per_image} with data.epoch = "pairs" would show pairs '
+                "more than once; set it to 1"
+            )
+        beside = self.loss.twins or any(source.role == "labels" for source in self.data.source)
+        if beside and self.method_name in _OWN_ROWS:
+            raise ConfigError(
+                f"twins and labels compare plain features; method '{self.method_name}' has rows of its own"
+            )
 
     @property
     def method_name(self) -> str:

@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 from evidex.checked import parse, to_table
 from evidex.config import LossConfig
 from evidex.losses import Features, edl_loss, relation_loss, total_loss, ucl_loss
-from evidex.losses.total import ucl_ramp
+from evidex.losses.total import annealed, ucl_ramp
 
 PAPER = LossConfig(temperature=0.5, detach_weight=False, kl_reduction="sum", mask_equal_captions=False)
 
@@ -86,3 +86,22 @@ def test_a_right_batch_costs_less_than_a_shuffled_one() -> None:
     right = dataclasses.replace(features, text=features.image)
     wrong = dataclasses.replace(features, text=features.image.roll(1, 0))
     assert _total(config, right) < _total(config, wrong)
+
+
+@pytest.mark.parametrize(("name", "part"), [("b2", "ucl"), ("b3", "relation")])
+def test_each_weight_scales_its_own_part_and_no_other(name: str, part: str) -> None:
+    """Eq. 19: exchanged or dropped, b2 and b3 would scale the wrong part or none."""
+    features = _features()
+    plain = total_loss(features, PAPER, epoch=10.0)
+    weighed = total_loss(features, dataclasses.replace(PAPER, **{name: 2.5}), epoch=10.0)  # type: ignore[arg-type]
+    for key, value in plain.parts.items():
+        factor = 2.5 if key == part else 1.0
+        assert weighed.parts[key].item() == pytest.approx(factor * value.item(), rel=1e-9), key
+        assert value.item() != 0
+    assert weighed.total.item() == pytest.approx(sum(each.item() for each in weighed.parts.values()))
+
+
+@pytest.mark.parametrize(("epoch", "step", "number"), [(0.0, 0.0, 1), (0.5, 0.5, 1), (1.0, 1.0, 2), (39.9, 39.9, 40)])
+def test_the_annealing_counts_steps_or_epochs(epoch: float, step: float, number: int) -> None:
+    assert annealed(LossConfig(b1=40.0), epoch) == pytest.approx(step / 40)
+    assert annealed(LossConfig(b1=40.0, annealing="epoch"), epoch) == pytest.approx(number / 40)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from evidex.data.datasets import Dataset
     from evidex.encoders.model import Model
+    from evidex.evaluation.result import Evaluation
 
 
 def command(
@@ -31,6 +33,9 @@ def command(
         bool,
         typer.Option(help="Measure whether missing answers are noticed (scene class removed, out-of-domain queries)."),
     ] = True,
+    twins: Annotated[
+        bool, typer.Option(help="Measure whether captions are preferred to twins with one thing exchanged.")
+    ] = True,
     batch_size: Annotated[int, typer.Option(min=1, help="Items encoded at once.")] = 64,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the accelerator if there is one.")] = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
@@ -40,7 +45,7 @@ def command(
     from evidex.cli.console import output_console, progress_bar
     from evidex.data.datasets import load_dataset
     from evidex.evaluation.deferral import Refinements
-    from evidex.evaluation.protocol import evaluate
+    from evidex.evaluation.protocol import evaluate, with_fine_grain
     from evidex.evaluation.table import print_evaluation
     from evidex.files import check_folder, check_target, write_json_atomic
 
@@ -60,16 +65,22 @@ def command(
             batch_size=batch_size,
             progress=progress,
         )
+    if twins:
+        found = with_fine_grain(found, encoder, data)
     print_evaluation(found, output_console())
     if json_path is not None:
         write_json_atomic(json_path, {"model": model, **found.to_json()})
         typer.echo(f"all figures: {json_path}", err=True)
     if figures is not None:
-        from evidex.evaluation.figure_files import write_figures
-        from evidex.evaluation.noisy import NoisySplit
+        _draw(found, data, noisy_seed if noisy else None, figures)
 
-        paths = write_figures(found, NoisySplit(data, noisy_seed) if noisy else data, figures)
-        typer.echo(f"{len(paths)} pictures: {figures}", err=True)
+
+def _draw(found: Evaluation, data: Dataset, noisy_seed: int | None, folder: Path) -> None:
+    from evidex.evaluation.figure_files import write_figures
+    from evidex.evaluation.noisy import NoisySplit
+
+    paths = write_figures(found, data if noisy_seed is None else NoisySplit(data, noisy_seed), folder)
+    typer.echo(f"{len(paths)} pictures: {folder}", err=True)
 
 
 def _model(name: str, tokenizer: str, activation: str, device: str | None) -> Model:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.data.labels import as_typed
 from evidex.errors import InputError
 from evidex.evaluation.absent import out_of_domain_queries, removed_class, tell_apart
 from evidex.evaluation.deferral import NO_REFINEMENTS, Refinements, refine_and_rank
@@ -21,6 +22,7 @@ from evidex.evaluation.features import (
     encode_texts,
     match,
 )
+from evidex.evaluation.fine_grain import fine_grain
 from evidex.evaluation.judge import OWN, Judge, judge_of
 from evidex.evaluation.learned_quality import Asked, learned_quality
 from evidex.evaluation.noisy import NoisySplit
@@ -28,7 +30,7 @@ from evidex.evaluation.out_of_domain_pictures import out_of_domain_pictures
 from evidex.evaluation.query_uncertainty import SCORE_NAMES, uncertainty_scores
 from evidex.evaluation.recall import Recall, Standing, recall, recall_of, standing_i2t, standing_t2i
 from evidex.evaluation.result import DirectionResult, Evaluation, ScoreQuality, Subject
-from evidex.evaluation.scene_names import SceneNames, asked, scene_names
+from evidex.evaluation.scene_names import SceneNames, scene_names
 from evidex.evaluation.selective import auroc, selective
 from evidex.evaluation.stages import Stages
 from evidex.progress import Progress, silent
@@ -89,7 +91,9 @@ def evaluate(
     stages.finish()
     return replace(
         found,
-        subject=Subject(dataset.name, dataset.split, model.fingerprint, noisy_seed, len(dataset.skipped)),
+        subject=Subject(
+            dataset.name, dataset.split, model.fingerprint, noisy_seed, len(dataset.skipped), dataset.drawn
+        ),
         clean_recall=None if noisy is None else _recall(clean),
         deferral=deferral,
         scene_names=name_scenes(model, encoded.images, labels),
@@ -132,12 +136,24 @@ def _out_of_domain(model: EvaluatedModel, stages: Stages, batch_size: int) -> tu
     return out_of_domain_features(model, batch_size=batch_size, progress=stages.next(OUT_OF_DOMAIN_PICTURES))
 
 
+def with_fine_grain(found: Evaluation, model: EvaluatedModel, dataset: Dataset) -> Evaluation:
+    """``found`` of ``model`` on ``dataset``, with captions put against their twins with one thing exchanged.
+
+    Rows that only a method of their own can compare are left out.
+    """
+    if found.encoded is None:
+        raise ValueError("the evaluation kept no features; take one that evaluate() made")
+    if not judge_of(model).inner:
+        return found
+    return replace(found, fine_grain=fine_grain(model, found.encoded.images, dataset.records))
+
+
 def name_scenes(model: EvaluatedModel, images: Features, labels: Sequence[str | None]) -> SceneNames | None:
     """Ask for each label by its name among ``images``; None where there are no labels."""
     names = sorted({label for label in labels if label is not None})
     if not names:
         return None
-    queries = encode_texts(model, [asked(name) for name in names])
+    queries = encode_texts(model, [as_typed(name) for name in names])
     known = getattr(model, "domain", None)
     floor = None if known is None else known.least_match
     return scene_names(match(images, queries, compare_of(model)).similarity.T, names, labels, floor)

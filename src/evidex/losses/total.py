@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -22,6 +23,7 @@ class Features:
     image_mentor: torch.Tensor | None = None
     text_mentor: torch.Tensor | None = None
     caption_ids: torch.Tensor | None = None  # equal ids mark equal sentences
+    image_ids: torch.Tensor | None = None  # equal ids mark the same picture
     facts: torch.Tensor | None = None  # what a method knows of each picture besides (Implementation.facts)
 
     def similarity(self) -> torch.Tensor:
@@ -53,7 +55,7 @@ def summed(parts: dict[str, torch.Tensor]) -> LossParts:
 def elc_parts(features: Features, config: LossConfig, *, epoch: float) -> dict[str, torch.Tensor]:
     """Return the weighted parts of Eq. 19."""
     similarity = features.similarity()
-    ignore = equal_captions(features, config)
+    ignore = no_negatives(features, config)
     edl = edl_parts(
         similarity,
         temperature=config.temperature,
@@ -65,7 +67,7 @@ def elc_parts(features: Features, config: LossConfig, *, epoch: float) -> dict[s
     )
     parts = {"edl": edl.likelihood}
     if config.kl:
-        parts["kl"] = epoch / config.b1 * edl.kl  # Eqs. 8–9
+        parts["kl"] = annealed(config, epoch) * edl.kl  # Eqs. 8–9
     if config.ucl:
         ramp = ucl_ramp(config, epoch)
         alignment = ucl_loss(similarity, temperature=config.temperature, target=config.ucl_target, ignore=ignore)
@@ -81,6 +83,11 @@ def elc_parts(features: Features, config: LossConfig, *, epoch: float) -> dict[s
     return parts
 
 
+def annealed(config: LossConfig, epoch: float) -> float:
+    """Return the KL's weight n_e/b1: with the fraction of ``epoch``, or by its number from 1 as the paper counts."""
+    return (epoch if config.annealing == "step" else math.floor(epoch) + 1) / config.b1
+
+
 def ucl_ramp(config: LossConfig, epoch: float) -> float:
     """Return how much of UCL is switched on: 0 before its start, then linearly up to 1."""
     if config.ucl_ramp_epochs == 0:
@@ -94,9 +101,10 @@ def _relation(student: torch.Tensor, mentor: torch.Tensor | None, config: LossCo
     return relation_loss(student, mentor, temperature=config.relation_temperature)
 
 
-def equal_captions(features: Features, config: LossConfig) -> torch.Tensor | None:
-    """Return the off-diagonal pairs (image i, caption j) where caption j is the very sentence of image i."""
-    if not config.mask_equal_captions or features.caption_ids is None:
+def no_negatives(features: Features, config: LossConfig) -> torch.Tensor | None:
+    """Return the off-diagonal pairs (image i, caption j) where caption j says or shows the same as that of image i."""
+    ids = [features.caption_ids if config.mask_equal_captions else None, features.image_ids]
+    equal = [each[:, None] == each for each in ids if each is not None]
+    if not equal:
         return None
-    equal = features.caption_ids[:, None] == features.caption_ids
-    return equal & ~torch.eye(len(equal), dtype=torch.bool, device=equal.device)
+    return torch.stack(equal).any(0) & ~torch.eye(len(equal[0]), dtype=torch.bool, device=equal[0].device)

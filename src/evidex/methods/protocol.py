@@ -18,7 +18,7 @@ import torch
 from evidex.config import LossConfig
 from evidex.encoders.protocol import DualEncoder, PlacedEncoder
 from evidex.errors import ConfigError, ModelError
-from evidex.losses.total import Features, equal_captions
+from evidex.losses.total import Features, no_negatives
 from evidex.methods.registry import OURS, TRAINABLE
 
 
@@ -35,8 +35,9 @@ class Lesson:
     """For the parameters that the loss uses directly; everything else comes with the rows."""
 
     def ignored(self, batch: Features) -> torch.Tensor | None:
-        """Pairs that are no negatives, where the configuration says so: captions equal to the positive's."""
-        return equal_captions(batch, self.config)
+        """Pairs that are no negatives: captions equal to the positive's if the configuration says so, and those of the
+        same picture where a batch holds it twice."""
+        return no_negatives(batch, self.config)
 
 
 class Implementation(ABC):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from torch import nn
 
 from evidex.config import Config
-from evidex.data.datasets import Dataset
 from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.towers import TowerEncoder, from_pretrained_towers, new_compact
 from evidex.errors import ConfigError
@@ -15,13 +15,15 @@ from evidex.methods.protocol import implementation
 from evidex.training.distributed import World
 
 
-def build_start(config: Config, train_set: Dataset) -> DualEncoder:
-    """Return the encoder that ``config`` names, with what its method adds, as it is before training."""
-    captions = [record.captions for record in train_set.records]
-    return implementation(config.method_name).wrap(_plain(config, train_set), captions)
+def build_start(config: Config, texts: list[str], captions: Sequence[Sequence[str]] = ()) -> DualEncoder:
+    """Return the encoder that ``config`` names, with what its method adds, as it is before training with ``texts``.
+
+    ``captions`` are those of each picture.
+    """
+    return implementation(config.method_name).wrap(_plain(config, texts), captions)
 
 
-def _plain(config: Config, train_set: Dataset) -> DualEncoder:
+def _plain(config: Config, texts: list[str]) -> DualEncoder:
     if config.encoder.kind == "clip":
         from evidex.encoders.clip.encoder import ClipEncoder
 
@@ -34,7 +36,7 @@ def _plain(config: Config, train_set: Dataset) -> DualEncoder:
     encoder: TowerEncoder = (
         from_pretrained_towers(config.encoder)
         if config.encoder.kind == "towers"
-        else new_compact(config.encoder, train_set.captions)
+        else new_compact(config.encoder, texts)
     )
     encoder.freeze_batch_norm = config.encoder.freeze_batch_norm
     return encoder
