@@ -32,13 +32,13 @@ class PauEncoder(MethodEncoder):
 
     method = "pau"
 
-    def __init__(self, base: DualEncoder) -> None:
+    def __init__(self, base: DualEncoder, scale: float = 0.0) -> None:
         super().__init__(base)
         self.head = nn.ParameterDict(
             {
                 "image_prototypes": nn.init.xavier_uniform_(torch.empty(_PROTOTYPES, base.dim)),
                 "text_prototypes": nn.init.xavier_uniform_(torch.empty(_PROTOTYPES, base.dim)),
-                "scale": torch.tensor(base.start_scale),
+                "scale": torch.tensor(scale),
             }
         )
 
@@ -84,7 +84,7 @@ class Pau(Implementation):
 
     def wrap(self, base: DualEncoder, captions: Sequence[Sequence[str]]) -> DualEncoder:
         del captions
-        return PauEncoder(base)
+        return PauEncoder(base, base.start_scale)
 
     def rebuild(self, base: DualEncoder, options: dict[str, Any]) -> DualEncoder:
         del options

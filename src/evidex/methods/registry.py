@@ -120,7 +120,7 @@ _ROWS = (
         "prompt tokens in both transformers, a second image network for context, sampled features in the loss",
         "quoted",
         "code of the authors (TangXu-Group/Cross-modal-remote-sensing-image-and-text-retrieval-models, CUP) was read; "
-        "not written yet",
+        "its prompts are tokens inside both transformers, which our convolutional towers have not: not written",
     ),
     Method(
         "vsepp",
