@@ -43,7 +43,7 @@ Side = Annotated[int, Range(1, 4096, "1 to 4096 pixels")]
 Dim = Annotated[int, Range(1, 1 << 16, f"1 to {1 << 16}")]
 Layers = Annotated[int, Range(0, 1024, "0 or more, at most 1024")]
 _MOST_BASES = 8
-_OWN_ROWS = ("pe_rsitr", "amfmn", "fgvla", "kamcl")  # methods whose rows in training are more than features
+_OWN_ROWS = ("pe_rsitr", "amfmn", "fgvla", "kamcl", "cup")  # methods whose rows in training are more than features
 Role = Literal["captions", "labels"]
 BatchSize = Annotated[int, Range(2, MOST, f"two pairs at least, at most {MOST}")]
 
@@ -108,7 +108,7 @@ class MethodConfig(Checked):
     """Which method is trained; see ``evidex methods``."""
 
     name: Literal[
-        "", "elc", "infonce", "vsepp", "poly", "vse_infty", "pau", "pe_rsitr", "amfmn", "fgvla", "kamcl"
+        "", "elc", "infonce", "vsepp", "poly", "vse_infty", "pau", "pe_rsitr", "amfmn", "fgvla", "kamcl", "cup"
     ] = ""  # empty = loss.objective  # fmt: skip
 
 

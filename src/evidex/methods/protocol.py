@@ -33,6 +33,8 @@ class Lesson:
     """The learnable logit scale, already exponentiated."""
     encoder: DualEncoder
     """For the parameters that the loss uses directly; everything else comes with the rows."""
+    seed: int = 0
+    """Of what a loss draws: the same in every process."""
 
     def ignored(self, batch: Features) -> torch.Tensor | None:
         """Pairs that are no negatives: captions equal to the positive's if the configuration says so, and those of the

@@ -118,9 +118,9 @@ _ROWS = (
         "prompts for both towers of a frozen CLIP, drawn from a context-clustering network, with uncertainty",
         "Cross-modal Remote Sensing Image-text Retrieval via Context and Uncertainty-aware Prompt, 2024",
         "prompt tokens in both transformers, a second image network for context, sampled features in the loss",
-        "quoted",
-        "code of the authors (TangXu-Group/Cross-modal-remote-sensing-image-and-text-retrieval-models, CUP) was read; "
-        "its prompts are tokens inside both transformers, which our convolutional towers have not: not written",
+        "implemented",
+        "code of the authors (TangXu-Group/Cross-modal-remote-sensing-image-and-text-retrieval-models, CUP), 16 "
+        "prompts; on CLIP alone, since convolutional towers have no tokens to put prompts among",
     ),
     Method(
         "vsepp",
@@ -234,4 +234,5 @@ _ROWS = (
 
 METHODS: dict[str, Method] = {row.name: row for row in _ROWS}
 OURS = ("elc",)
+ON_CLIP_ALONE = ("cup",)
 TRAINABLE = tuple(row.name for row in _ROWS if row.state == "implemented")

@@ -111,7 +111,7 @@ def compute_gradients(
 
     image = world.gather(own_image, len(pairs.pixels))
     text = world.gather(own_text, len(pairs.tokens["input_ids"]))
-    lesson = Lesson(config.loss, epoch, scale.exp(), encoder)
+    lesson = Lesson(config.loss, epoch, scale.exp(), encoder, seed)
     parts = _loss(image, text, pairs, implementation(config.method_name), lesson)
     if not torch.isfinite(parts.total):
         bad = [name for name, part in parts.parts.items() if not torch.isfinite(part)]

@@ -132,17 +132,27 @@ class ClipEncoder(PlacedEncoder):
         return {"input_ids": self.tokenizer(texts)}
 
     def image_features(self, pixels: torch.Tensor) -> torch.Tensor:
-        prepared = normalise(pixels, self.mean, self.std)
-        pooled = self.clip.vision_model(pixel_values=prepared).pooler_output
-        return functional.normalize(self.clip.visual_projection(pooled).float(), dim=-1)
+        return functional.normalize(self.image_projection(pixels), dim=-1)
 
     def text_features(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        return functional.normalize(self.text_projection(tokens), dim=-1)
+
+    def image_projection(self, pixels: torch.Tensor) -> torch.Tensor:
+        """The pictures' features before they are brought to unit length."""
+        prepared = normalise(pixels, self.mean, self.std)
+        pooled = self.clip.vision_model(pixel_values=prepared).pooler_output
+        projected: torch.Tensor = self.clip.visual_projection(pooled).float()
+        return projected
+
+    def text_projection(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        """The sentences' features before they are brought to unit length."""
         # No attention mask: attention is causal, so nothing after the first end token reaches the feature read there.
         ids = tokens["input_ids"]
         hidden = self.clip.text_model(input_ids=ids).last_hidden_state
         end = (ids == self.architecture.end_token).int().argmax(dim=-1)
         pooled = hidden[torch.arange(len(ids), device=ids.device), end]
-        return functional.normalize(self.clip.text_projection(pooled).float(), dim=-1)
+        projected: torch.Tensor = self.clip.text_projection(pooled).float()
+        return projected
 
     def image_places(self, pixels: torch.Tensor) -> Places:
         grid = self.image_pyramid(pixels)[-1]
