@@ -42,7 +42,7 @@ def main() -> int:
     parser.add_argument("--target", type=Path, default=SHIPPED)
     arguments = parser.parse_args()
 
-    model = load_model(arguments.model, device="cpu")
+    model = load_model(arguments.model, device="cpu", engine="torch")
     phrases = [" ".join((entry.phrase, *entry.alternatives)) for entry in Lexicon.load().entries]
     sources = load_sources(_data(arguments))
     taught = [*taught_texts(sources), *sources.texts]

@@ -60,10 +60,12 @@ def test_each_source_has_its_role_and_a_val_part_of_its_own(config: DataConfig) 
 
 def test_the_table_has_a_line_a_source(config: DataConfig) -> None:
     rows = [source.row() for source in load_sources(config).all]
-    lines = markdown([rows[0] | {"val_rsum": 151.59}, *rows[1:]]).splitlines()
+    measured = [rows[0] | {"val_rsum": 151.59}, rows[1], rows[2] | {"val_names": 0.694}]
+    lines = markdown(measured).splitlines()
     assert len(lines) == 5
     assert len({line.count("|") for line in lines}) == 1
-    assert "151.6" in lines[2]
+    assert "| RSUM 151.6 |" in lines[2]
+    assert "| 69% of names |" in lines[4]
     assert "a tenth, by the hash of the file name" in lines[3]
 
 

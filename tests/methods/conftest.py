@@ -3,17 +3,12 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from evidex.config import EncoderConfig
-from evidex.data.datasets import load_dataset
-from evidex.encoders.clip.encoder import ClipEncoder
 from evidex.encoders.towers import TowerEncoder, new_compact
-from evidex.losses import info_nce_loss
 from evidex.scenes import render_archive
-from tests.encoders.clip.tiny_clip import save_tiny_clip
 
 TEXTS = ["a river .", "many planes near a terminal .", "a green forest .", "two ships in a harbor .", "a dense city ."]
 
@@ -26,24 +21,6 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     train = [record for record in described["images"] if record["split"] == "train"][::3][:10]
     val = [record for record in described["images"] if record["split"] == "val"][:10]
     (folder / "captions.json").write_text(json.dumps({**described, "images": train + val}))
-    return folder
-
-
-@pytest.fixture(scope="session")
-def taught_clip(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny CLIP that knows the ten scenes: methods that leave CLIP as it is can do little with random weights."""
-    folder = tmp_path_factory.mktemp("taught") / "clip"
-    save_tiny_clip(folder)
-    clip, dataset = ClipEncoder.from_pretrained(folder).train(), load_dataset(archive, "train")
-    pictures = [clip.prepare_image(dataset.open_image(place)) for place in range(len(dataset))]
-    pixels, tokens = torch.from_numpy(np.stack(pictures)), clip.tokenize([each.captions[0] for each in dataset.records])
-    optimizer = torch.optim.AdamW(clip.parameters(), 1e-3)
-    for _ in range(30):
-        similarity = clip.image_features(pixels) @ clip.text_features(tokens).T
-        optimizer.zero_grad()
-        info_nce_loss(similarity, scale=20.0).backward()
-        optimizer.step()
-    clip.clip.save_pretrained(folder)
     return folder
 
 

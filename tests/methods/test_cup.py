@@ -3,14 +3,21 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from evidex.config import LossConfig
+from evidex.data.datasets import load_dataset
 from evidex.encoders.clip.encoder import ClipEncoder
+from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.towers import TowerEncoder
 from evidex.errors import ModelError
+from evidex.losses import info_nce_loss
+from evidex.losses.total import Features, summed
 from evidex.methods.context_cluster import Clustering, ContextCluster
 from evidex.methods.cup import METHOD, CupEncoder, matching_loss, mean_softmax
+from evidex.methods.protocol import Lesson
 from tests.encoders.clip.tiny_clip import save_tiny_clip
 
 
@@ -98,3 +105,37 @@ def test_prompts_of_texts_are_tokens_after_the_first(tmp_path: Path) -> None:
 def test_towers_without_tokens_are_refused(towers: TowerEncoder) -> None:
     with pytest.raises(ModelError, match=r"encoder\.kind = clip"):
         METHOD.wrap(towers, [])
+
+
+@pytest.mark.slow
+def test_prompts_learn_what_a_frozen_clip_does_not_show(archive: Path, tmp_path: Path) -> None:
+    """Ten scenes by heart. CLIP knows them; random prompts hide them, and thirty steps bring them back."""
+    save_tiny_clip(tmp_path / "clip")
+    clip, dataset = ClipEncoder.from_pretrained(tmp_path / "clip").train(), load_dataset(archive, "train")
+    pictures = [clip.prepare_image(dataset.open_image(place)) for place in range(len(dataset))]
+    pixels, tokens = torch.from_numpy(np.stack(pictures)), clip.tokenize([each.captions[0] for each in dataset.records])
+
+    def before(encoder: DualEncoder) -> float:
+        """Pictures before the right one, as a share of all others; chance is a half."""
+        with torch.no_grad():
+            similarity = encoder.eval().image_features(pixels) @ encoder.text_features(tokens).T
+        encoder.train()
+        return float((similarity > similarity.diagonal()).float().sum(0).mean() / (len(pixels) - 1))
+
+    optimizer = torch.optim.AdamW(clip.parameters(), 1e-3)
+    for _ in range(30):
+        similarity = clip.image_features(pixels) @ clip.text_features(tokens).T
+        optimizer.zero_grad()
+        info_nce_loss(similarity, scale=20.0).backward()
+        optimizer.step()
+    torch.manual_seed(0)
+    encoder = METHOD.wrap(clip, []).train()
+    start = before(encoder)
+    optimizer = torch.optim.AdamW([each for each in encoder.parameters() if each.requires_grad], 3e-3)
+    for step in range(30):
+        rows = Features(encoder.image_outputs(pixels), encoder.text_outputs(tokens))
+        parts = METHOD.loss(rows, Lesson(LossConfig(), 0.0, torch.tensor(1.0), encoder, step))
+        optimizer.zero_grad()
+        summed(parts).total.backward()
+        optimizer.step()
+    assert before(encoder) < min(0.4, start)

@@ -75,7 +75,7 @@ def read_caption_file(path: Path, role: Role = "captions") -> CaptionFile:
         if role == "captions" and not captions:
             skipped.append(Skip(filename, "no caption left; image skipped"))
             continue
-        if role == "labels" and not (label and label.strip()):
+        if role == "labels" and label is None:
             skipped.append(Skip(filename, "no label; image skipped"))
             continue
         records.append(Record(filename, _text(entry, "split", where), captions, label))
@@ -117,11 +117,13 @@ def read_texts(path: Path) -> list[str]:
 
 
 def _label(entry: dict[str, Any], where: str) -> str | None:
+    """The label; a blank one is none, as some authors write it."""
     label = entry.get("label")
     if label is not None and not isinstance(label, str):
         raise DataError(f"{where}: label {reprlib.repr(label)} is no text; give a word or leave it out")
-    if label is not None:
-        _check_whole(label, where)
+    if label is None or not label.strip():
+        return None
+    _check_whole(label, where)
     return label
 
 

@@ -72,11 +72,13 @@ def load_sources(config: DataConfig) -> Sources:
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """The table of sources that a run's record and its model's card hold, for a page."""
-    head = "| source | learnt from | images | captions | val images | val RSUM | terms |"
+    head = "| source | learnt from | images | captions | val images | on val | terms |"
     lines = [head, "|---" * head.count(" |") + "|"]
     for row in rows:
         drawn = f" ({RULE})" if row["val_drawn"] else ""
-        measured = "–" if row.get("val_rsum") is None else f"{row['val_rsum']:.1f}"
+        rsum, names = row.get("val_rsum"), row.get("val_names")
+        measured = "–" if rsum is None else f"RSUM {rsum:.1f}"
+        measured = measured if names is None else f"{names:.0%} of names"
         counts = f"{row['images']:,} | {row['captions']:,} | {row['val_images']:,}{drawn}"
         lines.append(f"| {row['name']} | {row['role']} | {counts} | {measured} | {row['terms']} |")
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from typing import Final
 
@@ -88,10 +88,16 @@ class Twins:
         """Of the whole lexicon: "green" is not found in "dark green"."""
         return PhraseMatcher(list(dict.fromkeys([*self.axis_of, *(entry.phrase for entry in self.lexicon.entries)])))
 
+    @cached_property
+    def _sayings(self) -> dict[str, tuple[str, ...]]:
+        """The synonyms of each phrase, folded."""
+        return {phrase: tuple(sorted(map(_folded, family))) for phrase, family in self.synonyms.items()}
+
     def _is_said(self, phrase: str, said: str) -> bool:
-        return any(_folded(word) in said for word in self.synonyms[phrase])
+        return any(saying in said for saying in self._sayings[phrase])
 
 
+@lru_cache(maxsize=1 << 16)  # training asks for the same captions in every epoch
 def _folded(text: str) -> str:
     """The words of ``text`` between blanks, without the s of a plural."""
     return f" {' '.join(word.removesuffix('s') for word in words(text))} "

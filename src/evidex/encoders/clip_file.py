@@ -7,7 +7,9 @@ from typing import cast
 
 from evidex.encoders.clip.encoder import ClipEncoder
 from evidex.encoders.clip.open_clip_weights import Activation
-from evidex.encoders.model import Model, ready
+from evidex.encoders.engines import choose
+from evidex.encoders.model import Model
+from evidex.encoders.torch_engine import moved
 
 
 def load_clip_file(path: str | Path, *, tokenizer: str, activation: str, device: str | None = None) -> Model:
@@ -17,4 +19,4 @@ def load_clip_file(path: str | Path, *, tokenizer: str, activation: str, device:
     quick_gelu in OpenAI's, gelu in open_clip's plain names and in RemoteCLIP as its authors load it.
     """
     clip = ClipEncoder.from_open_clip(path, tokenizer=tokenizer, activation=cast(Activation, activation))
-    return ready(Model(clip, clip.native_temperature), device)
+    return Model(moved(clip, choose("clip", device, "torch").device), clip.native_temperature)

@@ -1,4 +1,4 @@
-"""What training and retrieval ask of an encoder: two towers into one space of unit vectors."""
+"""What training asks of an encoder: two towers of torch into one space of unit vectors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ Modality = Literal["image", "text"]
 class DualEncoder(nn.Module, ABC):
     """An image tower and a text tower whose outputs are compared by inner product.
 
-    ``prepare_image`` and ``tokenize`` run on the CPU; the two ``*_features`` run on the module's device.
+    ``prepare_image`` and ``tokenize`` run on the CPU; the two ``*_features`` run on the module's device. The two
+    ``embed_*`` are what a model asks of any encoder.
     """
 
     dim: int
@@ -88,6 +90,39 @@ class DualEncoder(nn.Module, ABC):
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
+
+    @torch.inference_mode()
+    def embed_pixels(self, pixels: np.ndarray | torch.Tensor) -> NDArray[np.float32]:
+        given = torch.from_numpy(np.array(pixels)) if isinstance(pixels, np.ndarray) else pixels
+        return _rows(self.image_features(given.to(self.device)))
+
+    @torch.inference_mode()
+    def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return _rows(self.text_features({name: ids.to(self.device) for name, ids in self.tokenize(texts).items()}))
+
+    def reads_all(self, text: str) -> bool:
+        whole, longer = (self.tokenize([each])["input_ids"] for each in (text, f"{text} a"))
+        return not torch.equal(whole, longer)
+
+    def weights(self) -> dict[str, NDArray[Any]]:
+        return {name: value.detach().cpu().contiguous().numpy() for name, value in self.state_dict().items()}
+
+    @torch.inference_mode()
+    def compare_rows(self, images: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float32]:
+        """`similarity` of rows as numpy has them."""
+        rows, columns = (torch.from_numpy(np.array(part)).to(self.device) for part in (images, texts))
+        return _rows(self.similarity(rows, columns))
+
+    @torch.inference_mode()
+    def doubt(self, rows: NDArray[np.float32], modality: Modality) -> NDArray[np.float64] | None:
+        """`own_uncertainty` of rows as numpy has them."""
+        found = self.own_uncertainty(torch.from_numpy(np.array(rows)).to(self.device), modality)
+        return None if found is None else found.double().cpu().numpy()
+
+
+def _rows(features: torch.Tensor) -> NDArray[np.float32]:
+    rows: NDArray[np.float32] = features.float().cpu().numpy()
+    return rows
 
 
 @dataclass(frozen=True)

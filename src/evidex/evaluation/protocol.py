@@ -24,11 +24,11 @@ from evidex.evaluation.features import (
 )
 from evidex.evaluation.fine_grain import fine_grain
 from evidex.evaluation.judge import OWN, Judge, judge_of
-from evidex.evaluation.learned_quality import Asked, learned_quality
+from evidex.evaluation.learned_quality import DirectionQueries, learned_quality
 from evidex.evaluation.noisy import NoisySplit
 from evidex.evaluation.out_of_domain_pictures import out_of_domain_pictures
 from evidex.evaluation.query_uncertainty import SCORE_NAMES, uncertainty_scores
-from evidex.evaluation.recall import Recall, Standing, recall, recall_of, standing_i2t, standing_t2i
+from evidex.evaluation.recall import BestRanks, Recall, best_ranks_i2t, best_ranks_t2i, recall, recall_of
 from evidex.evaluation.result import DirectionResult, Evaluation, ScoreQuality, Subject
 from evidex.evaluation.scene_names import SceneNames, scene_names
 from evidex.evaluation.selective import auroc, selective
@@ -196,7 +196,7 @@ def evaluate_encoded(
     """The same of a split whose rows may be compared in a way of their own; ``judge`` knows the model."""
     images, texts, owner = encoded.images, encoded.texts, encoded.image_of_caption
     matching = match(images, texts, encoded.compare)
-    i2t, t2i = standing_i2t(matching.similarity, owner), standing_t2i(matching.similarity, owner)
+    i2t, t2i = best_ranks_i2t(matching.similarity, owner), best_ranks_t2i(matching.similarity, owner)
     caption_labels = None if labels is None else [labels[i] for i in owner]
     both = None if labels is None or caption_labels is None else (labels, caption_labels)
     other_images = other_texts = None
@@ -209,14 +209,14 @@ def evaluate_encoded(
         captions=len(texts),
         recall=recall_of(i2t, t2i, CUTOFFS),
         i2t=_direction(
-            Asked(matching.similarity, images, texts, np.arange(len(images)), judge.temperature),
+            DirectionQueries(matching.similarity, images, texts, np.arange(len(images)), judge.temperature),
             i2t,
             _Side("image", judge, matching.text_identity, encoded.degraded_images),
             labels=both,
             other=other_images,
         ),
         t2i=_direction(
-            Asked(matching.similarity.T, texts, images, owner, judge.temperature),
+            DirectionQueries(matching.similarity.T, texts, images, owner, judge.temperature),
             t2i,
             _Side("text", judge, matching.image_identity, encoded.degraded_captions),
             labels=None if both is None else (both[1], both[0]),
@@ -247,8 +247,8 @@ class _Side:
 
 
 def _direction(
-    asked: Asked,
-    standing: Standing,
+    asked: DirectionQueries,
+    ranks: BestRanks,
     side: _Side,
     *,
     labels: tuple[Sequence[str | None], Sequence[str | None]] | None,
@@ -257,7 +257,7 @@ def _direction(
     """One direction; ``labels`` of queries and gallery."""
     temperature, identity, degraded = asked.temperature, side.identity, side.degraded
     scores = uncertainty_scores(asked.similarity, temperature, identity=identity)
-    hits = {k: standing.hits(k) for k in ERROR_CUTOFFS}
+    hits = {k: ranks.hits(k) for k in ERROR_CUTOFFS}
     removed = outside = None
     if labels is not None:
         removed = removed_class(asked.similarity, *labels, temperature, identity=identity, present=scores)

@@ -43,11 +43,13 @@ class Clustering(nn.Module):
         """Heads and regions side by side: (n · heads · folds², width, side, side)."""
         each = grid.unflatten(1, (_HEADS, _HEAD_WIDTH)).flatten(0, 1)
         split = each.unflatten(3, (self._folds, -1)).unflatten(2, (self._folds, -1))
-        return split.permute(0, 2, 4, 1, 3, 5).flatten(0, 2)
+        regions: torch.Tensor = split.permute(0, 2, 4, 1, 3, 5).flatten(0, 2)
+        return regions
 
     def _whole(self, regions: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
         split = regions.unflatten(0, (len(like) * _HEADS, self._folds, self._folds)).permute(0, 3, 1, 4, 2, 5)
-        return split.flatten(4, 5).flatten(2, 3).unflatten(0, (len(like), _HEADS)).flatten(1, 2)
+        whole: torch.Tensor = split.flatten(4, 5).flatten(2, 3).unflatten(0, (len(like), _HEADS)).flatten(1, 2)
+        return whole
 
 
 class _Block(nn.Module):

@@ -129,7 +129,7 @@ class ClipEncoder(PlacedEncoder):
         return resize_and_crop(image, self.image_size)
 
     def tokenize(self, texts: Sequence[str]) -> dict[str, torch.Tensor]:
-        return {"input_ids": self.tokenizer(texts)}
+        return {"input_ids": torch.from_numpy(self.tokenizer(texts))}
 
     def image_features(self, pixels: torch.Tensor) -> torch.Tensor:
         return functional.normalize(self.image_projection(pixels), dim=-1)
