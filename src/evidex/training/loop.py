@@ -91,7 +91,9 @@ def train(
     if world.main:
         measure_saved_domain(folder.model, str(device), [*taught_texts(sources), *sources.texts], val_set(sources))
     world.barrier()
-    return TrainedRun(load_model(folder.model, device=str(device)), folder.model, state.progressed.history)
+    return TrainedRun(
+        load_model(folder.model, device=str(device), engine="torch"), folder.model, state.progressed.history
+    )
 
 
 def _epoch(
