@@ -17,6 +17,7 @@ from evidex.cli import (
     evaluate,
     export,
     index,
+    methods,
     sample,
     search,
     serve,
@@ -50,7 +51,7 @@ app = typer.Typer(
 )
 
 # The verbs' modules are light: each imports what it works with when it is called.
-for verb in (index, search, serve, verify, calibrate, sample, train, evaluate, export, benchmark, degrade):
+for verb in (index, search, serve, verify, calibrate, sample, train, evaluate, export, benchmark, methods, degrade):
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
 # Machines with torch alone run studies too, so their arguments are declared without typer.
 app.command(

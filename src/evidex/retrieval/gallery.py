@@ -78,6 +78,7 @@ class Gallery:
         that it can be opened again anywhere.
         """
         folder = Path(path)
+        model.check_inner_product()
         check_free(folder)
         folder.mkdir(parents=True, exist_ok=True)
         with held(folder, wait=True):
