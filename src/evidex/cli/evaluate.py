@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from evidex.data.datasets import Dataset
 
 
 def command(
@@ -25,6 +28,13 @@ def command(
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the accelerator if there is one.")] = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
     figures: Annotated[Path | None, typer.Option(help="Draw curves and example answers into this folder.")] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(help="Instead: ask the pictures the questions of this table and judge hits and verdicts."),
+    ] = None,
+    half: Annotated[
+        str | None, typer.Option(help="Of the questions only those to 'tune' on, or those 'held' back for one look.")
+    ] = None,
 ) -> None:
     """Measure recall in both directions, and each uncertainty score beside its baselines."""
     from evidex.cli.console import output_console, progress_bar
@@ -38,6 +48,9 @@ def command(
         check_target(json_path)
     if figures is not None:
         check_folder(figures)
+    if questions is not None:
+        _ask(questions, half, model, load_dataset(dataset, split), batch_size, device, json_path)
+        return
     data = load_dataset(dataset, split)
     encoder = load_model(model, device=device)
     with progress_bar("Evaluating") as progress:
@@ -60,3 +73,34 @@ def command(
 
         paths = write_figures(found, NoisySplit(data, noisy_seed) if noisy else data, figures)
         typer.echo(f"{len(paths)} pictures: {figures}", err=True)
+
+
+def _ask(
+    questions: Path,
+    half: str | None,
+    model: str,
+    data: Dataset,
+    batch_size: int,
+    device: str | None,
+    json_path: Path | None,
+) -> None:
+    """What people would see who ask in their own words."""
+    from evidex.cli.console import output_console, progress_bar
+    from evidex.encoders.model import load_model
+    from evidex.evaluation.questions.asking import ask
+    from evidex.evaluation.questions.bench import read_subjects
+    from evidex.evaluation.questions.figures import outcome_of
+    from evidex.evaluation.questions.table import print_outcome
+    from evidex.files import write_json_atomic
+
+    subjects = read_subjects(questions, half)  # type: ignore[arg-type]
+    encoder = load_model(model, device=device)
+    with progress_bar("Encoding") as progress:
+        replies = ask(encoder, data, subjects, source=model, batch_size=batch_size, progress=progress)
+    outcome = outcome_of(replies)
+    title = f"{len(replies.asked)} questions{'' if half is None else f' ({half})'}: {data.name} {data.split}, {model}"
+    print_outcome(outcome, output_console(), title)
+    if json_path is not None:
+        subject = {"model": model, "dataset": data.name, "split": data.split, "half": half}
+        write_json_atomic(json_path, {**subject, **outcome.to_json()})
+        typer.echo(f"all figures: {json_path}", err=True)
