@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from evidex.degrade import Lexicon
 from evidex.encoders.model import SHIPPED, Model, load_model
 from evidex.encoders.towers import TowerEncoder
 from evidex.evaluation.protocol import evaluate
-from evidex.training.acquaint import acquaint, own_similarity
+from evidex.training.acquaint import acquaint, nearness_to, own_similarity
 
 LIMIT_BYTES = 29_000_000
 
@@ -32,6 +33,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
     parser.add_argument("--dataset", type=Path, required=True, help="the dataset the model was trained on")
+    parser.add_argument("--text-tower", type=Path, help="folder of the pretrained text tower, if the run has no table")
     parser.add_argument("--target", type=Path, default=SHIPPED)
     arguments = parser.parse_args()
 
@@ -56,7 +58,11 @@ def main() -> int:
     known = acquaint(final, taught, val.captions)
     if known is None:
         sys.exit("the captions are too few to tell what the model was taught; train it on a larger dataset")
-    final.acquaintance = known.with_matches(own_similarity(final, val))
+    run = model.acquaintance
+    nearness = None if run is None else run.nearness
+    if arguments.text_tower is not None:
+        nearness = nearness_to(taught, arguments.text_tower, "cpu")
+    final.acquaintance = replace(known.with_matches(own_similarity(final, val)), nearness=nearness)
     final.save(arguments.target, half=True)
     print(f"{arguments.target}: {arguments.target.stat().st_size / 1e6:.1f} MB")
     print(f"clean RSUM {clean.recall.rsum:.2f}, noisy RSUM {noisy.recall.rsum:.2f}")

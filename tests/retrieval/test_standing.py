@@ -51,10 +51,22 @@ STRANGE = Reading(new_words=("giraffe",))
             [],
         ),
         (
-            replace(PLAIN, judged=replace(UNSURE, unsupported=True)),
+            replace(PLAIN, judged=replace(UNSURE, unsupported=True), first=_found(0.3)),
             Level.NO_MATCH,
             "abstained",
-            [Reason.LITTLE_EVIDENCE, Reason.UNCERTAIN_AT_FIRST, Reason.OTHERS_SURER],
+            [Reason.LITTLE_EVIDENCE, Reason.UNCERTAIN_AT_FIRST, Reason.FAINT, Reason.OTHERS_SURER],
+        ),
+        (
+            replace(PLAIN, judged=replace(UNSURE, unsupported=True)),  # rare, but there
+            Level.LOOK_TWICE,
+            "refined",
+            [Reason.UNCERTAIN_AT_FIRST, Reason.FEW_ALIKE, Reason.OTHERS_SURER],
+        ),
+        (
+            replace(PLAIN, judged=replace(UNSURE, unsure=False, unsupported=True)),  # and nobody wanted it asked again
+            Level.LOOK_TWICE,
+            "answered",
+            [Reason.FEW_ALIKE, Reason.OTHERS_SURER],
         ),
     ],
 )

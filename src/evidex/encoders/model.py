@@ -16,6 +16,7 @@ import torch
 from evidex.data.images import decode_image, to_rgb
 from evidex.documents import is_file, is_folder, parse_json
 from evidex.encoders.acquaintance import Acquaintance
+from evidex.encoders.nearness import Nearness
 from evidex.encoders.protocol import DualEncoder
 from evidex.errors import ModelError
 from evidex.files import write_atomic
@@ -262,6 +263,9 @@ def _acquaintance_tensors(known: Acquaintance) -> dict[str, torch.Tensor]:
     }  # fmt: skip
     if known.matches is not None:
         parts["matches"] = known.matches
+    if known.nearness is not None:
+        parts["common_words"] = np.frombuffer("\n".join(known.nearness.words).encode(), np.uint8)
+        parts["nearness"] = known.nearness.ranks
     return {f"{_ACQUAINTANCE}{name}": torch.from_numpy(value.copy()) for name, value in parts.items()}
 
 
@@ -275,8 +279,11 @@ def _take_acquaintance(weights: dict[str, torch.Tensor], dim: int) -> Acquaintan
     )
     if len(mean) != dim:
         raise ValueError(f"the acquaintance is of {len(mean)} dimensions, not {dim}")
-    matches = parts.get(f"{_ACQUAINTANCE}matches")
-    return Acquaintance(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths, matches)
+    matches, ranks = (parts.get(f"{_ACQUAINTANCE}{name}") for name in ("matches", "nearness"))
+    nearness = None
+    if ranks is not None:
+        nearness = Nearness(tuple(parts[f"{_ACQUAINTANCE}common_words"].tobytes().decode().split("\n")), ranks)
+    return Acquaintance(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths, matches, nearness)
 
 
 def _checked(description: Any, path: Path) -> dict[str, Any]:

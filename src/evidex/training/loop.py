@@ -16,7 +16,7 @@ from evidex.encoders.model import Model, load_model
 from evidex.errors import ConfigError
 from evidex.files import check_folder
 from evidex.progress import Progress, silent
-from evidex.training.acquaint import acquaint_saved
+from evidex.training.acquaint import acquaint_saved, pretrained_text_tower
 from evidex.training.batches import epoch_batches, step_generator, steps_per_epoch
 from evidex.training.distributed import World
 from evidex.training.lessons import Lessons
@@ -93,7 +93,8 @@ def train(
         world.barrier()
 
     if world.main:
-        acquaint_saved(folder.model, str(device), train_set.captions, val_set)
+        tower = pretrained_text_tower(config.encoder)
+        acquaint_saved(folder.model, str(device), train_set.captions, val_set, tower)
     world.barrier()
     return TrainedRun(load_model(folder.model, device=str(device)), folder.model, state.progressed.history)
 
