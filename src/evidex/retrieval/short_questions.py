@@ -11,8 +11,8 @@ import re
 from evidex.degrade.generic_tta import FUNCTION_WORDS
 from evidex.retrieval.english import articled, plural, singular
 
-MOST_CONTENT = 3
-_MOST_WORDS = 4
+MOST_WORDS = 3
+"""Beside an article; more are a sentence, or nearly."""
 _WORDS = re.compile(r"[^\W\d_]+")
 _AROUND = " \t\n\r.,;:!?'\"()"
 
@@ -21,8 +21,7 @@ def forms_of(text: str) -> tuple[str, ...]:
     """The forms in which ``text`` is asked: itself, or, of few words, bare, with an article, as many, and told."""
     bare = singular(text.strip(_AROUND))
     words = _WORDS.findall(bare.lower())
-    content = [word for word in words if word not in FUNCTION_WORDS]
-    if not 1 <= len(content) <= MOST_CONTENT or len(words) > _MOST_WORDS or words[0] in FUNCTION_WORDS:
+    if not 1 <= len(words) <= MOST_WORDS or words[0] in FUNCTION_WORDS:
         return (text,)
     one = articled(bare)
     return bare, one, plural(bare), f"there is {one} ."
