@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evidex.encoders.acquaintance import Acquaintance
+from evidex.encoders.domain import Domain
 from evidex.encoders.model import Model, load_model
 from evidex.encoders.nearness import NEAR, Nearness, common_words
 from tests.retrieval.archive import tiny_model
@@ -20,10 +20,10 @@ def _table(count: int = 101) -> Nearness:
     return Nearness.of([f"word{n:03d}" for n in order], vectors, np.array([[1.0, 0.0], [1.0, 0.1], [1.0, -0.1]]))
 
 
-def _known(nearness: Nearness | None, dim: int = 4) -> Acquaintance:
+def _known(nearness: Nearness | None, dim: int = 4) -> Domain:
     lengths = np.array([0.0, 1.0], np.float32)
     words = frozenset({"river", "word000"})
-    return Acquaintance(words, np.zeros(dim, np.float32), np.eye(1, dim, dtype=np.float32), lengths, nearness=nearness)
+    return Domain(words, np.zeros(dim, np.float32), np.eye(1, dim, dtype=np.float32), lengths, nearness=nearness)
 
 
 def test_near_are_the_words_most_like_what_was_taught() -> None:
@@ -51,8 +51,8 @@ def test_a_table_that_does_not_fit_is_refused() -> None:
 def test_it_comes_back_with_the_model_and_changes_what_calibrations_record(tmp_path: Path) -> None:
     plain = tiny_model()
     known = _known(_table(), plain.dim)
-    Model(plain.encoder, plain.temperature, acquaintance=known).save(tmp_path / "m.safetensors")
-    read = load_model(tmp_path / "m.safetensors").acquaintance
+    Model(plain.encoder, plain.temperature, domain=known).save(tmp_path / "m.safetensors")
+    read = load_model(tmp_path / "m.safetensors").domain
     assert read is not None
     assert read.nearness is not None
     assert read.nearness.words == _table().words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evidex.encoders.acquaintance import Acquaintance
+from evidex.encoders.domain import Domain
 from evidex.encoders.nearness import Nearness
 from evidex.retrieval.spelling import Mended, question_of
 
@@ -15,10 +15,10 @@ WORDS = tuple(sorted(set(NEAR + FAR)))
 TABLE = Nearness(WORDS, np.array([255 if word in NEAR else 10 for word in WORDS], np.uint8))
 
 
-def known(table: Nearness | None = TABLE) -> Acquaintance:
+def known(table: Nearness | None = TABLE) -> Domain:
     taught = frozenset({"river", "mountain", "rocks", "parks", "green", "grren", "feel", "the", "a", "airliner"})
     lengths = np.array([0.0, 1.0], np.float32)
-    return Acquaintance(taught, np.zeros(4, np.float32), np.eye(1, 4, dtype=np.float32), lengths, nearness=table)
+    return Domain(taught, np.zeros(4, np.float32), np.eye(1, 4, dtype=np.float32), lengths, nearness=table)
 
 
 @pytest.mark.parametrize(

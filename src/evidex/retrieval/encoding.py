@@ -40,7 +40,7 @@ class _Asking:
 def encode(model: Model, queries: Sequence[Query], direction: Direction) -> NDArray[np.float32]:
     """Unit rows of texts or images."""
     if direction == "text":
-        return _Asking(model).encode_texts([question_of(query, model.acquaintance).text for query in queries])
+        return _Asking(model).encode_texts([question_of(query, model.domain).text for query in queries])
     parts = [queries[start : start + _PICTURES_AT_ONCE] for start in range(0, len(queries), _PICTURES_AT_ONCE)]
     return np.concatenate([model.encode_images([picture_of(query) for query in part]) for part in parts])
 
@@ -51,7 +51,7 @@ def encode_again(
     """The same for queries that are asked again in other forms."""
     # Every query draws as if it were the only one: the same query gets the same answer in any batch.
     alone = [0] * len(queries)
-    known = model.acquaintance
+    known = model.domain
     asked = [question_of(query, known).text if direction == "text" else picture_of(query) for query in queries]
     return refine_queries(_Asking(model), asked, direction, refining.forms, refining.seed, indices=alone)
 

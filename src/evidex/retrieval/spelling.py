@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from string import ascii_lowercase
 
-from evidex.encoders.acquaintance import Acquaintance
+from evidex.encoders.domain import Domain
 from evidex.retrieval.phrasing import asked_for
 
 _LEAST_LETTERS = 4  # shorter words are one slip away from many
@@ -36,7 +36,7 @@ class Question:
     mended: tuple[Mended, ...] = ()
 
 
-def question_of(query: str, known: Acquaintance | None) -> Question:
+def question_of(query: str, known: Domain | None) -> Question:
     """What ``query`` asks of a model that was taught what ``known`` tells."""
     text = asked_for(query)
     if known is None or known.nearness is None:
@@ -50,7 +50,7 @@ def question_of(query: str, known: Acquaintance | None) -> Question:
     return Question(mended, tuple(Mended(typed, close) for typed, close in read.items()))
 
 
-def _nearest(word: str, known: Acquaintance) -> str | None:
+def _nearest(word: str, known: Domain) -> str | None:
     """The word one slip away, by swapped letters rather than otherwise; None where that is foreign to the model too."""
     if not _LEAST_LETTERS <= len(word) <= _MOST_LETTERS or not word.isascii():
         return None
@@ -62,7 +62,7 @@ def _nearest(word: str, known: Acquaintance) -> str | None:
     return None
 
 
-def _order(word: str, known: Acquaintance) -> int:
+def _order(word: str, known: Domain) -> int:
     """Common and taught, common and near, common; last taught only, as captions have slips of their own."""
     if not known.is_common(word):
         return 3

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.encoders.acquaintance import STRANGE, Acquaintance
+from evidex.encoders.domain import OUT_OF_DOMAIN, Domain
 from evidex.retrieval.filters import Target
 from evidex.retrieval.queries import Direction, Query
 from evidex.retrieval.spelling import Mended, question_of
@@ -29,9 +29,9 @@ class Reading:
     """What the model makes of a question."""
 
     new_words: Words = ()
-    """Words that make the question strange: the model was never taught them, nor anything like the question."""
+    """Words that make the question out of domain: the model was never taught them, nor anything like the question."""
     ignored_words: Words = ()
-    """Words that the hits may leave out: never taught, in a question that is not strange all the same."""
+    """Words that the hits may leave out: never taught, in a question that is in domain all the same."""
     did_you_mean: Words = ()
     """Words it was taught that are spelt nearly like these or those."""
     in_part: bool = False
@@ -48,18 +48,16 @@ class Bar:
     """How similar a match has to be, as far as the model knows of right answers; None where it does not."""
 
     least: float | None = None
-    """What all but the share `acquaintance.WEAK` of right answers reach."""
+    """What all but the share `domain.WEAK` of right answers reach."""
     floor: float | None = None
     """The same where it decides: a query whose best match does not reach it is refused."""
     fair: float | None = None
-    """What all but the share `acquaintance.FAINT` of right answers reach, where the floor decides."""
+    """What all but the share `domain.FAINT` of right answers reach, where the floor decides."""
     refuses: bool = True
-    """Whether a question is refused at all for being strange."""
+    """Whether a question is refused at all for being out of domain."""
 
     @classmethod
-    def of(
-        cls, known: Acquaintance | None, direction: Direction, target: Target, *, decides: bool, refuses: bool
-    ) -> Bar:
+    def of(cls, known: Domain | None, direction: Direction, target: Target, *, decides: bool, refuses: bool) -> Bar:
         """``decides``: whether no known answers say more than the model does."""
         if known is None or (direction, target) != ("text", "images"):
             return cls(refuses=refuses)
@@ -90,35 +88,35 @@ def readings(
     """How each of ``queries``, encoded as ``vectors``, reads to the model; there is nothing to say of pictures."""
     if direction == "image":
         return [READ_WHOLE] * len(queries)
-    known = model.acquaintance
+    known = model.domain
     return [_reading(model, query, far) for query, far in zip(queries, _lie_outside(known, vectors), strict=True)]
 
 
 def _reading(model: Model, query: str, far: bool) -> Reading:
     """``far``: whether the question lies outside of what the model was taught."""
-    known = model.acquaintance
+    known = model.domain
     question = question_of(query, known)
     in_part = not model.reads_all(question.text)
     if known is None:
         return Reading(in_part=in_part)
     new = known.new_words(question.text)
     foreign = known.foreign_words(new)
-    strange = foreign if far else ()
+    out_of_domain = foreign if far else ()
     # A word that is near to what was taught, in a question like it, is understood well enough.
-    ignored = () if strange else new if far else foreign
-    return Reading(strange, ignored, meant(known, strange or ignored), in_part, question.mended)
+    ignored = () if out_of_domain else new if far else foreign
+    return Reading(out_of_domain, ignored, meant(known, out_of_domain or ignored), in_part, question.mended)
 
 
-def _lie_outside(known: Acquaintance | None, vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+def _lie_outside(known: Domain | None, vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
     if known is None:
         return np.zeros(len(vectors), np.bool_)
-    return np.asarray(~(known.strangeness(vectors) <= STRANGE))
+    return np.asarray(~(known.outlying(vectors) <= OUT_OF_DOMAIN))
 
 
-def strange_words(
-    known: Acquaintance | None, queries: Sequence[Query], vectors: NDArray[np.float32], direction: Direction
+def out_of_domain_words(
+    known: Domain | None, queries: Sequence[Query], vectors: NDArray[np.float32], direction: Direction
 ) -> list[Words]:
-    """For each text that is strange to the model the words that are foreign to it, for others none."""
+    """For each text outside the model's domain the words that are foreign to it, for others none."""
     if known is None or direction == "image":
         return [()] * len(queries)
     return [
@@ -127,7 +125,7 @@ def strange_words(
     ]
 
 
-def meant(known: Acquaintance | None, words: Iterable[str]) -> Words:
+def meant(known: Domain | None, words: Iterable[str]) -> Words:
     """Taught words that are spelt nearly like ``words``, as a slip of the pen would."""
     if known is None:
         return ()

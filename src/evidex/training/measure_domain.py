@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evidex.config import EncoderConfig
 from evidex.data.datasets import Dataset
-from evidex.encoders.acquaintance import DIRECTIONS, Acquaintance, fit_acquaintance, words_of
+from evidex.encoders.domain import DIRECTIONS, Domain, fit_domain, words_of
 from evidex.encoders.model import Model, load_model
 from evidex.encoders.nearness import Nearness
 from evidex.evaluation.features import encode_images
@@ -23,7 +23,7 @@ MOST_TEXTS = 20_000
 LEAST_TEXTS = 10 * DIRECTIONS
 LEAST_OTHERS = 100
 """The limit leaves a twentieth of them beyond; of fewer, a handful would place it."""
-# Who was taught few words finds most questions strange. Of 108 common questions about overhead imagery a model of the
+# To a model of few words most questions are out of domain. Of 108 common questions about overhead imagery one of the
 # rendered sample archive (270 words) would refuse 73 %. The compact model's towers with the words and directions of
 # parts of RSICD and RSITMD would refuse 9 to 16 % with 450 to 1,750 words, 6 to 7 % with 2,000 to 2,300, 3 % with
 # all 2,324 of RSICD and none with all 3,237 of RSITMD. The number of texts says less: the sample archive's 2,371
@@ -31,7 +31,7 @@ LEAST_OTHERS = 100
 LEAST_WORDS = 2000
 
 
-def acquaint(model: Model, taught: Iterable[str], others: Iterable[str]) -> Acquaintance | None:
+def measure_domain(model: Model, taught: Iterable[str], others: Iterable[str]) -> Domain | None:
     """What ``model`` knows after training with ``taught``; ``others`` are captions of the same kind that did not train.
 
     None where that cannot be told: of too few captions or words, or where the model gives them all one vector.
@@ -48,7 +48,7 @@ def acquaint(model: Model, taught: Iterable[str], others: Iterable[str]) -> Acqu
         words |= words_of((entry.phrase, *entry.alternatives))
     words |= words_of(FUNCTION_WORDS)
     try:
-        return fit_acquaintance(words, model.encode_texts(_some(trained)), model.encode_texts(_some(new)))
+        return fit_domain(words, model.encode_texts(_some(trained)), model.encode_texts(_some(new)))
     except ValueError:  # also how numpy says that there is no basis
         return None
 
@@ -62,21 +62,21 @@ def own_similarity(model: Model, dataset: Dataset) -> NDArray[np.float32]:
     return np.asarray((texts * images[[row for row, _ in owners]]).sum(axis=1), np.float32)
 
 
-def acquaint_saved(
+def measure_saved_domain(
     path: Path, device: str, taught: Iterable[str], val: Dataset, text_tower: Path | None = None
 ) -> None:
-    """The same for the model at ``path``, which is replaced in one step, unless it has an acquaintance already.
+    """The same for the model at ``path``, which is replaced in one step, unless it has a domain already.
 
     Fitted anew on another machine it would differ in the last digits, and calibrations be taken for outdated.
     ``text_tower`` is the folder of the pretrained tower that says how near other words are to what was taught.
     """
     model = load_model(path, device=device)
-    if model.acquaintance is not None:
+    if model.domain is not None:
         return
     texts = list(taught)
-    known = acquaint(model, texts, val.captions)
+    known = measure_domain(model, texts, val.captions)
     if known is not None:
-        model.acquaintance = replace(
+        model.domain = replace(
             known.with_matches(own_similarity(model, val)), nearness=nearness_to(texts, text_tower, device)
         )
         model.save(path)
