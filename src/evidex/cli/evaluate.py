@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from evidex.data.datasets import Dataset
+    from evidex.evaluation.result import Evaluation
 
 
 def command(
@@ -70,11 +71,15 @@ def command(
         write_json_atomic(json_path, {"model": model, **found.to_json()})
         typer.echo(f"all figures: {json_path}", err=True)
     if figures is not None:
-        from evidex.evaluation.figure_files import write_figures
-        from evidex.evaluation.noisy import NoisySplit
+        _draw(found, data, noisy_seed if noisy else None, figures)
 
-        paths = write_figures(found, NoisySplit(data, noisy_seed) if noisy else data, figures)
-        typer.echo(f"{len(paths)} pictures: {figures}", err=True)
+
+def _draw(found: Evaluation, data: Dataset, noisy_seed: int | None, folder: Path) -> None:
+    from evidex.evaluation.figure_files import write_figures
+    from evidex.evaluation.noisy import NoisySplit
+
+    paths = write_figures(found, data if noisy_seed is None else NoisySplit(data, noisy_seed), folder)
+    typer.echo(f"{len(paths)} pictures: {folder}", err=True)
 
 
 def _ask(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from PIL.Image import Image
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
     from evidex.data.footprints import Bounds
     from evidex.retrieval.answers import Answer
@@ -42,6 +42,7 @@ def command(
     sheet: Annotated[Path | None, typer.Option(help="Write a contact sheet of the hits, .png or .html.")] = None,
     open_sheet: Annotated[bool, typer.Option("--open", help="Show the contact sheet in the browser.")] = False,
     pictures: Annotated[bool, typer.Option(help="Draw hits small where the terminal can.")] = True,
+    why: Annotated[bool, typer.Option("--why", "--verbose", help="Say what the verdict stands on.")] = False,
 ) -> None:
     """Find images, tiles or captions, and be told how far to trust the answer."""
     from evidex.cli.console import print_json
@@ -79,7 +80,7 @@ def command(
     elif as_json:
         print_json(answer.json())
     else:
-        _show(opened, answer, pictures, warming)
+        _show(opened, answer, pictures, why, warming)
     if open_sheet and sheet is not None:
         typer.launch(str(sheet.resolve()))
 
@@ -112,7 +113,7 @@ def _check(text: str | None, image: Path | None, both_formats: bool) -> None:
         raise InputError("--json and --geojson are both given; choose one")
 
 
-def _show(gallery: Gallery, answer: Answer, pictures: bool, warming: float) -> None:
+def _show(gallery: Gallery, answer: Answer, pictures: bool, why: bool, warming: float) -> None:
     from rich.text import Text
 
     from evidex.cli.console import output_console
@@ -122,6 +123,8 @@ def _show(gallery: Gallery, answer: Answer, pictures: bool, warming: float) -> N
     console = output_console()
     console.print(Text(answer.headline, style=_STYLES[answer.standing.level.tone]))
     console.print(Text(answer.explanation))
+    if why:
+        _say_why(console, answer)
     if answer.guarantee:
         console.print(Text(f"Guarantee: {answer.guarantee}.", style="dim"))
     if not answer.hits:
@@ -130,15 +133,25 @@ def _show(gallery: Gallery, answer: Answer, pictures: bool, warming: float) -> N
     console.print(hit_table(answer, console.width, draw, _PICTURE_COLUMNS))
     if answer.apart_line is not None:
         console.print(Text(answer.apart_line))
-    percentile = "" if answer.percentile is None else f", percentile {answer.percentile:.0%}"
     new = answer.refinement is not None and answer.refinement.entered
     console.print(
-        f"{answer.verdict}, uncertainty {answer.uncertainty:.4f}{percentile}, {answer.searched} searched, "
-        f"{answer.timings.total:.0f} ms after {warming:.1f} s of warm-up"
-        + ("; + = new after refinement" if new else ""),
+        f"{answer.searched} searched, {answer.timings.total:.0f} ms after {warming:.1f} s of warm-up"
+        + ("" if why else "; --why says what the verdict stands on")
+        + ("; + = new after it was asked again" if new else ""),
         style="dim",
         highlight=False,
     )
+
+
+def _say_why(console: Console, answer: Answer) -> None:
+    from rich.text import Text
+
+    for line in answer.details:
+        console.print(Text(f"- {line}"))
+    percentile = "" if answer.percentile is None else f", percentile {answer.percentile:.2f}"
+    reasons = ", ".join(answer.standing.reasons) or "no doubt"
+    said = f"- {answer.verdict} ({reasons}), uncertainty {answer.uncertainty:.4f}{percentile}."
+    console.print(Text(said, style="dim"))
 
 
 def _drawn(gallery: Gallery, hit: Hit) -> RenderableType:
