@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from evidex.encoders.domain import Domain
 from evidex.encoders.model import Model, load_model
@@ -62,3 +63,27 @@ def test_it_comes_back_with_the_model_and_changes_what_calibrations_record(tmp_p
 
 def test_whole_words_of_a_vocabulary() -> None:
     assert common_words(["[PAD]", "##ing", "river", "a", "of", "été", "x2y", "river", "quarry"]) == ["river", "quarry"]
+
+
+def test_a_pretrained_tower_judges_the_words_of_its_vocabulary(tmp_path: Path) -> None:
+    import json
+
+    from safetensors.torch import save_file
+
+    from evidex.encoders.frozen_text import judge_words
+    from evidex.encoders.text_towers import TextShape, TextTower
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", ".", "a", "##s", "river", "lake", "toothbrush", "spoon"]
+    tower = TextTower(TextShape(len(words), hidden=8, layers=1, heads=2, intermediate=8, positions=64))
+    rows = tower.embeddings.word_embeddings.weight.data
+    rows.zero_()
+    for word, side in (("river", 1.0), ("lake", 1.0), ("toothbrush", -1.0), ("spoon", -1.0)):
+        rows[words.index(word)] = side * 9 * (torch.arange(8) % 2 * 2 - 1)
+    save_file(tower.state_dict(), tmp_path / "model.safetensors")
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    sizes = {"vocab_size": len(words), "hidden_size": 8, "num_hidden_layers": 1}
+    sizes |= {"num_attention_heads": 2, "intermediate_size": 8}
+    (tmp_path / "config.json").write_text(json.dumps(sizes))
+    table = judge_words(tmp_path, ["a river .", "a lake .", "rivers ."])
+    assert table.words == ("lake", "river", "spoon", "toothbrush")
+    assert table.ranks[:2].min() > table.ranks[2:].max()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-NEAR = 0.8
+NEAR = 0.9
 """Share of common words that stand further from what was taught than one that is near."""
 _HIGHEST = 255
 
