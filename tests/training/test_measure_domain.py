@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 import subprocess
 import sys
@@ -137,6 +138,25 @@ def test_a_finished_run_knows_its_training_captions_by_its_best_weights(short: C
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("little_is_enough")
+def test_further_captions_without_pictures_widen_what_counts_as_taught(short: Config, tmp_path: Path) -> None:
+    further = [f"a giraffe beside {number} quarries ." for number in range(200)]
+    texts = tmp_path / "texts.json"
+    texts.write_text(json.dumps({"texts": [{"captions": further}]}))
+    wider = dataclasses.replace(
+        short, output=f"{short.output}-wider", data=dataclasses.replace(short.data, texts=(str(texts),))
+    )
+    plain, widened = (train(each, device=CPU).model for each in (short, wider))
+    assert plain.fingerprint == widened.fingerprint, "they teach the towers nothing"
+    assert plain.domain is not None
+    assert widened.domain is not None
+    assert plain.domain.new_words("giraffes in a quarry") == ("giraffes", "quarry")
+    assert widened.domain.new_words("giraffes in a quarry") == ()
+    vectors = plain.encode_texts(further)
+    assert widened.domain.outside(vectors).mean() < plain.domain.outside(vectors).mean()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("little_is_enough")
 def test_a_run_that_ends_before_it_is_told_is_told_by_the_next_and_then_never_again(
     short: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,8 +185,8 @@ def test_a_run_that_ends_before_it_is_told_is_told_by_the_next_and_then_never_ag
     train(broken, device=CPU)
     assert whole.read_bytes() == bytes_of_whole
     assert path.read_bytes() == repaired
-    tensors = [dict(load_model(each, device="cpu").encoder.state_dict()) for each in (whole, path)]
-    assert all(torch.equal(tensors[0][name], tensors[1][name]) for name in tensors[0])
+    tensors = [dict(load_model(each, device="cpu").encoder.weights()) for each in (whole, path)]
+    assert all(np.array_equal(tensors[0][name], tensors[1][name]) for name in tensors[0])
     digests = {known.digest for each in (whole, path) if (known := load_model(each, device="cpu").domain)}
     assert len(digests) == 1
 
@@ -191,6 +211,7 @@ assert measure_domain(model, {taught!r}, {others!r}) is not None
 @pytest.mark.slow
 def test_training_is_told_where_little_but_torch_is_installed() -> None:
     absent = {"PIL", "lance", "pyarrow", "numba", "llvmlite", "rasterio", "typer", "rich", "matplotlib", "fastapi"}
+    absent |= {"onnxruntime"}
     script = ALONE.format(absent=absent, taught=TAUGHT, others=OTHERS)
     done = subprocess.run([sys.executable], input=script, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,6 +26,9 @@ def command(
         bool,
         typer.Option(help="Measure whether missing answers are noticed (scene class removed, out-of-domain queries)."),
     ] = True,
+    twins: Annotated[
+        bool, typer.Option(help="Measure whether captions are preferred to twins with one thing exchanged.")
+    ] = True,
     batch_size: Annotated[int, typer.Option(min=1, help="Items encoded at once.")] = 64,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the accelerator if there is one.")] = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
@@ -43,14 +46,10 @@ def command(
     from evidex.data.datasets import load_dataset
     from evidex.encoders.model import load_model
     from evidex.evaluation.deferral import Refinements
-    from evidex.evaluation.protocol import evaluate
+    from evidex.evaluation.protocol import evaluate, with_fine_grain
     from evidex.evaluation.table import print_evaluation
-    from evidex.files import check_folder, check_target, write_json_atomic
 
-    if json_path is not None:
-        check_target(json_path)
-    if figures is not None:
-        check_folder(figures)
+    _check(json_path, figures)
     if questions is not None:
         _ask(questions, half, model, load_dataset(dataset, split), batch_size, device, json_path)
         return
@@ -66,12 +65,30 @@ def command(
             batch_size=batch_size,
             progress=progress,
         )
+    if twins:
+        found = with_fine_grain(found, encoder, data)
     print_evaluation(found, output_console())
-    if json_path is not None:
-        write_json_atomic(json_path, {"model": model, **found.to_json()})
-        typer.echo(f"all figures: {json_path}", err=True)
+    _write({"model": model, **found.to_json()}, json_path)
     if figures is not None:
         _draw(found, data, noisy_seed if noisy else None, figures)
+
+
+def _check(json_path: Path | None, figures: Path | None) -> None:
+    """Refuse places that cannot be written before anything is measured."""
+    from evidex.files import check_folder, check_target
+
+    if json_path is not None:
+        check_target(json_path)
+    if figures is not None:
+        check_folder(figures)
+
+
+def _write(figures: dict[str, Any], path: Path | None) -> None:
+    from evidex.files import write_json_atomic
+
+    if path is not None:
+        write_json_atomic(path, figures)
+        typer.echo(f"all figures: {path}", err=True)
 
 
 def _draw(found: Evaluation, data: Dataset, noisy_seed: int | None, folder: Path) -> None:
@@ -98,7 +115,6 @@ def _ask(
     from evidex.evaluation.questions.bench import read_subjects
     from evidex.evaluation.questions.figures import outcome_of
     from evidex.evaluation.questions.table import print_outcome
-    from evidex.files import write_json_atomic
 
     subjects = read_subjects(questions, half)  # type: ignore[arg-type]
     encoder = load_model(model, device=device)
@@ -107,7 +123,5 @@ def _ask(
     outcome = outcome_of(replies)
     title = f"{len(replies.asked)} questions{'' if half is None else f' ({half})'}: {data.name} {data.split}, {model}"
     print_outcome(outcome, output_console(), title)
-    if json_path is not None:
-        subject = {"model": model, "dataset": data.name, "split": data.split, "half": half}
-        write_json_atomic(json_path, {**subject, **outcome.to_json()})
-        typer.echo(f"all figures: {json_path}", err=True)
+    subject = {"model": model, "dataset": data.name, "split": data.split, "half": half}
+    _write({**subject, **outcome.to_json()}, json_path)

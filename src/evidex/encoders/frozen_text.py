@@ -51,6 +51,7 @@ def _rows(tower: TextTower, tokenizer: WordPiece, texts: Sequence[str]) -> NDArr
     parts = []
     for start in range(0, len(texts), _TEXTS_AT_ONCE):
         tokens = tokenizer(texts[start : start + _TEXTS_AT_ONCE])
-        pooled = tower(tokens["input_ids"].to(device), tokens["attention_mask"].to(device))
+        ids, mask = (torch.from_numpy(tokens[name]).to(device) for name in ("input_ids", "attention_mask"))
+        pooled = tower(ids, mask)
         parts.append(normalize(pooled, dim=-1).float().cpu().numpy())
     return np.concatenate(parts)
