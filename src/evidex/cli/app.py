@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
+from typer.core import TyperGroup
 
 from evidex.cli import (
     benchmark,
@@ -28,9 +29,23 @@ from evidex.errors import EvidexError, GalleryError, InputError, InputWarning, M
 # What evidex[train] brings and a plain install has not.
 _OF_TRAINING = ("huggingface_hub", "matplotlib", "torch", "transformers")
 
+if TYPE_CHECKING:
+    from typer._click import Context, HelpFormatter
+
+
+class _Verbs(TyperGroup):
+    """The verbs with all of the sentence that tells of each."""
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, verb.get_short_help_str(1000)) for name, verb in self.commands.items()])
+
+
 app = typer.Typer(
+    cls=_Verbs,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help in plain text, in half the time
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

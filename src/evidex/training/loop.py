@@ -90,7 +90,9 @@ def train(
         taught, tower = [*taught_texts(sources), *sources.texts], pretrained_text_tower(config.encoder)
         measure_saved_domain(folder.model, str(device), taught, val_set(sources), tower)
     world.barrier()
-    return TrainedRun(load_model(folder.model, device=str(device)), folder.model, state.progressed.history)
+    return TrainedRun(
+        load_model(folder.model, device=str(device), engine="torch"), folder.model, state.progressed.history
+    )
 
 
 def _epoch(

@@ -70,7 +70,7 @@ def measure_saved_domain(
     Fitted anew on another machine it would differ in the last digits, and calibrations be taken for outdated.
     ``text_tower`` is the folder of the pretrained tower that says how near other words are to what was taught.
     """
-    model = load_model(path, device=device)
+    model = load_model(path, device=device, engine="torch")
     if model.domain is not None:
         return
     texts = list(taught)

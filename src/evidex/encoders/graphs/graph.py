@@ -25,6 +25,8 @@ class Weight:
     name: str
     shape: tuple[int, ...]
     read: Callable[[], Floats]
+    half: bool
+    """Whether it is stored in half precision."""
 
 
 class Graph:
@@ -46,7 +48,7 @@ class Graph:
         if found is None or found.shape != shape:
             raise ValueError(f"weights do not fit the architecture (first difference: '{name}')")
         self.used.add(name)
-        return Weight(name, shape, lambda: np.asarray(found, dtype=np.float32))
+        return Weight(name, shape, lambda: np.asarray(found, dtype=np.float32), found.dtype == np.float16)
 
     def input(self, name: str, kind: str, *dims: int | str) -> str:
         self._inputs.append(wire.value(name, kind, dims))
@@ -63,12 +65,16 @@ class Graph:
         """A weight as it is stored."""
         return self.made(weight.name, weight.shape, weight.read)
 
-    def made(self, name: str, shape: Sequence[int], make: Callable[[], Floats]) -> str:
-        """A weight that ``make`` gives when the graph is loaded."""
+    def made(self, name: str, shape: Sequence[int], make: Callable[[], Floats], *, half: bool = False) -> str:
+        """A weight that ``make`` gives when the graph is loaded.
+
+        ``half``: what it gives fits half precision and is handed over so. The runtime then widens it itself, packs it
+        for its products, and holds no third copy.
+        """
         if name not in self._given:
-            self._tensors.append(wire.outside(name, "float32", shape))
-            self._given[name] = make
-        return name
+            self._tensors.append(wire.outside(name, "float16" if half else "float32", shape))
+            self._given[name] = (lambda: make().astype(np.float16)) if half else make
+        return self.floats(name) if half else name
 
     def table(self, name: str, *shape: int) -> str:
         """Rows to choose from, left as they are stored: of half precision only the chosen ones become float32."""

@@ -49,7 +49,7 @@ def _refined(model: Model, split: Any, encoded: Encoded) -> dict[str, Any]:
     from evidex.evaluation.deferral import Refinements, refine_and_rank
     from evidex.evaluation.features import match
     from evidex.evaluation.query_uncertainty import uncertainty_scores
-    from evidex.retrieval.refine import GenericRefiner, RsRefiner
+    from evidex.retrieval.refiners import GenericRefiner, RsRefiner
 
     refiners = {"rs_tta": RsRefiner()} | ({"generic_tta": GenericRefiner()} if find_spec("wn") else {})
     similarity = match(encoded.images, encoded.texts).similarity
