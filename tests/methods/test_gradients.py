@@ -21,7 +21,7 @@ def test_chunks_do_not_change_the_gradient(name: str, towers: TowerEncoder, pixe
     captions = [[text, text] for text in TEXTS]
     encoder = method.wrap(towers, captions).eval()  # batch statistics and dropped places would depend on the chunks
     facts = method.facts(encoder, captions)
-    pairs = Pairs(pixels, encoder.tokenize(TEXTS), None, None, torch.arange(len(TEXTS)), 1, facts)
+    pairs = Pairs(pixels, encoder.tokenize(TEXTS), None, None, torch.arange(len(TEXTS)), facts=facts)
     found = []
     for chunk in (0, 2):
         encoder.zero_grad(set_to_none=True)
