@@ -48,7 +48,7 @@ def main() -> int:
     noisy = evaluate(final, val, noisy_seed=0, absent=False)
     final.card = {
         "name": "compact",
-        "training": _portable(model.card),
+        "training": portable_card(model.card),
         "val": {"clean": clean.recall.to_json(), "noisy": noisy.recall.to_json()},
         "data": "RSICD train (8,734 images); no licence is stated by its authors, research use",
         "start": "EfficientNet-Lite0 (Apache-2.0) and MiniLM-L6 (Apache-2.0)",
@@ -63,7 +63,7 @@ def main() -> int:
     return 0
 
 
-def _portable(card: dict[str, Any]) -> dict[str, Any]:
+def portable_card(card: dict[str, Any]) -> dict[str, Any]:
     """Return the run's card without the places of files on the machine that trained it."""
     config = {**card["config"]}
     config.pop("output")

@@ -9,7 +9,20 @@ from typing import Annotated, TextIO
 
 import typer
 
-from evidex.cli import benchmark, calibrate, degrade, evaluate, index, sample, search, serve, study, train, verify
+from evidex.cli import (
+    benchmark,
+    calibrate,
+    degrade,
+    evaluate,
+    index,
+    models,
+    sample,
+    search,
+    serve,
+    study,
+    train,
+    verify,
+)  # fmt: skip
 from evidex.errors import EvidexError, GalleryError, InputError, InputWarning, outcome
 
 app = typer.Typer(
@@ -19,7 +32,7 @@ app = typer.Typer(
 )
 
 # The verbs' modules are light: each imports what it works with when it is called.
-for verb in (index, search, serve, verify, calibrate, sample, train, evaluate, benchmark, degrade):
+for verb in (index, search, serve, verify, calibrate, models, sample, train, evaluate, benchmark, degrade):
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
 # Machines with torch alone run studies too, so their arguments are declared without typer.
 app.command(

@@ -20,6 +20,8 @@ from evidex.encoders.protocol import DualEncoder
 from evidex.errors import ModelError
 from evidex.files import write_atomic
 from evidex.progress import Progress, silent
+from evidex.weights.shipped import DEFAULT, MODELS, NAMES, shipped_path
+from evidex.weights.unpacking import whole_model
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -33,7 +35,7 @@ _MOST_LAYERS = 1024
 _WRONG_DESCRIPTION = (
     ValueError, LookupError, TypeError, AttributeError, RuntimeError, ArithmeticError, AssertionError,
 )  # fmt: skip
-SHIPPED = Path(__file__).parent.parent / "models" / "compact.safetensors"
+SHIPPED = MODELS / f"{DEFAULT}.safetensors"
 
 
 class Model:
@@ -163,12 +165,11 @@ def _halved(model: Model) -> Model:
 def load_model(name_or_path: str | Path | None = None, *, device: str | None = None) -> Model:
     """Return the model in the file or run folder ``name_or_path``; without one, the compact model of evidex.
 
-    ``compact`` names that model too. A Hugging Face folder or hub name gives CLIP as it is there.
+    ``compact`` names that model too, and ``large`` the larger one, whose published base is fetched the first time. A
+    Hugging Face folder or hub name gives CLIP as it is there.
     """
-    if name_or_path is None or str(name_or_path) == "compact":
-        path = SHIPPED
-        if not is_file(path):
-            raise ModelError("no model comes with this build of evidex; give the path of one, e.g. from 'evidex train'")
+    if name_or_path is None or str(name_or_path) in NAMES:
+        path = shipped_path(str(name_or_path or DEFAULT))
     elif not str(name_or_path).strip():
         raise ModelError("the name of the model is empty; give a file, a run's folder or a hub name")
     else:
@@ -176,7 +177,7 @@ def load_model(name_or_path: str | Path | None = None, *, device: str | None = N
     if is_folder(path) and not is_file(path / "config.json") and is_file(path / "model.safetensors"):
         path = path / "model.safetensors"  # a run's folder; Hugging Face's has a config.json
     if is_file(path):
-        model = _read(path)
+        model = _read_whole(path)
     elif is_folder(path) and not is_file(path / "config.json"):
         raise ModelError(
             f"'{name_or_path}' holds no model: neither a run's model.safetensors nor a config.json of Hugging Face; "
@@ -228,6 +229,18 @@ def build_encoder(spec: dict[str, Any]) -> DualEncoder:
 
         return CommitteeEncoder.from_spec(spec)
     raise ModelError(f"encoder kind '{kind}' is unknown to this version; update evidex")
+
+
+def _read_whole(path: Path) -> Model:
+    """Read a model that may be packed; a copy in the cache that is damaged is made again."""
+    whole = whole_model(path)
+    try:
+        return _read(whole)
+    except ModelError:
+        if whole == path:
+            raise
+    whole.unlink(missing_ok=True)
+    return _read(whole_model(path))
 
 
 def _read(path: Path) -> Model:
