@@ -119,3 +119,11 @@ BASES: dict[str, tuple[Way, ...]] = {
         ),
     ),
 }
+
+
+def ways_to(name: str, digest: str) -> list[Way]:
+    """Return the ways to exactly these numbers of a base."""
+    ways = [way for way in BASES.get(name, ()) if way.digest == digest]
+    if not ways:
+        raise ModelError(f"the model is a difference to {name} {digest[:12]}, unknown to this version; update evidex")
+    return ways

@@ -8,7 +8,7 @@ from typing import Any
 
 from evidex.documents import parse_json
 from evidex.errors import ModelError
-from evidex.weights.bases import BASES
+from evidex.weights.bases import ways_to
 from evidex.weights.packing import read_packed
 from evidex.weights.unpacking import how_to_bring, is_here, missing
 
@@ -63,7 +63,7 @@ def _known(name: str) -> KnownModel:
     packed = read_packed(path)
     val = header.get("card", {}).get("val", {})
     here = packed is None or is_here(packed)
-    fetched = 0 if packed is None else sum(_size(base, digest) for base, digest in packed.bases.values())
+    fetched = 0 if packed is None else sum(ways_to(*base)[0].source.size for base in packed.bases.values())
     remedy = "" if here or packed is None else f"--model {name} fetches it; {how_to_bring(missing(packed)[0])}"
     return KnownModel(
         name=name,
@@ -76,10 +76,6 @@ def _known(name: str) -> KnownModel:
         noisy_rsum=val.get("noisy", {}).get("rsum"),
         remedy=remedy,
     )
-
-
-def _size(base: str, digest: str) -> int:
-    return next((way.source.size for way in BASES.get(base, ()) if way.digest == digest), 0)
 
 
 def _header(name: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from evidex.documents import parse_json
 from evidex.errors import DataError, InputError, ModelError
 from evidex.files import cache_directory, write_atomic
 from evidex.progress import Progress, progress_bar
-from evidex.weights.bases import BASES, Way
+from evidex.weights.bases import ways_to
 from evidex.weights.downloads import Package, Source, fetch, is_present
 from evidex.weights.packing import Packed, Tensors, read_packed, unpacked_tensors
 
@@ -48,13 +48,13 @@ def is_here(packed: Packed) -> bool:
 
 def missing(packed: Packed) -> list[Source]:
     """What has to be fetched before the model can be made whole."""
-    ways = [_ways(name, digest) for name, digest in packed.bases.values()]
+    ways = [ways_to(name, digest) for name, digest in packed.bases.values()]
     return [found[0].source for found in ways if not any(is_present(way.source, _downloads()) for way in found)]
 
 
 def base_tensors(name: str, digest: str) -> Mapping[str, np.ndarray]:
     """Return the numbers of a base, from whichever way to them is open."""
-    ways = _ways(name, digest)
+    ways = ways_to(name, digest)
     ways.sort(key=lambda way: not is_present(way.source, _downloads()))
     causes = []
     for way in ways:
@@ -75,13 +75,6 @@ def how_to_bring(source: Source) -> str:
     return (
         f"bring the file of {got} from a machine with a network into '{place}', or set EVIDEX_CACHE to a cache with it"
     )
-
-
-def _ways(name: str, digest: str) -> list[Way]:
-    ways = [way for way in BASES.get(name, ()) if way.digest == digest]
-    if not ways:
-        raise ModelError(f"the model is a difference to {name} {digest[:12]}, unknown to this version; update evidex")
-    return ways
 
 
 def _downloads() -> Path:

@@ -1,0 +1,99 @@
+"""A model small enough for tests, packed as the large one is: differences to towers that lie at an address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file, save_file
+
+from evidex.config import EncoderConfig
+from evidex.encoders.model import Model
+from evidex.encoders.towers import new_compact
+from evidex.files import sha256_of
+from evidex.weights import bases, shipped
+from evidex.weights.bases import Way, digest_of
+from evidex.weights.downloads import PublicFile
+from evidex.weights.packing import Base, packed_tensors, write_packed
+
+WORDS = ["a river .", "many planes .", "a green field"]
+TOWERS = {"image_tower.": "tiny_image", "text_tower.": "tiny_text"}
+CARD = {"val": {"clean": {"rsum": 181.25}, "noisy": {"rsum": 179.5}}}
+
+
+@dataclass(frozen=True)
+class Tiny:
+    """Where everything is, and the model as it was before it was packed."""
+
+    model: Model
+    packed: Path
+    published: Path
+    """The folder at whose address the bases are."""
+    cache: Path
+
+    def take_away(self) -> None:
+        """No network from now on."""
+        for path in self.published.iterdir():
+            path.unlink()
+
+
+def tiny_model(seed: int = 0) -> Model:
+    torch.manual_seed(seed)
+    return Model(new_compact(EncoderConfig(image_size=32, dim=16), WORDS), 0.1, card=CARD)
+
+
+def make_tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tiny:
+    """A packed model named ``large`` in a package folder of its own, its bases at addresses, an empty cache."""
+    published, models, cache = folder / "published", folder / "models", folder / "cache"
+    published.mkdir()
+    models.mkdir()
+    model = tiny_model()
+    state = {name: value.numpy().copy() for name, value in model.encoder.state_dict().items()}
+    rng = np.random.default_rng(0)
+    known, found = {}, []
+    for prefix, name in TOWERS.items():
+        tensors = {
+            key.removeprefix(prefix): (value - 0.01 * rng.standard_normal(value.shape)).astype(np.float32)
+            for key, value in state.items()
+            if key.startswith(prefix) and value.dtype == np.float32
+        }
+        path = published / f"{name}.safetensors"
+        save_file(tensors, path)
+        source = PublicFile(path.as_uri(), sha256_of(path), path.stat().st_size)
+        known[name] = (Way(source, load_file, digest_of(tensors)),)
+        found.append(Base(prefix, name, tensors))
+    monkeypatch.setattr(bases, "BASES", known)
+    monkeypatch.setattr(shipped, "MODELS", models)
+    monkeypatch.setenv("EVIDEX_CACHE", str(cache))
+    return Tiny(model, write_tiny(models / "large.safetensors", model, found), published, cache)
+
+
+def write_tiny(path: Path, model: Model, found: list[Base]) -> Path:
+    state = {name: value.numpy() for name, value in model.encoder.state_dict().items()}
+    kept, how = packed_tensors(state, found, share=0.002)
+    whole = _rebuilt(model, kept, how, found)
+    described = {"spec": model.encoder.spec(), "temperature": 0.1, "card": CARD, "fingerprint": whole.fingerprint}
+    write_packed(path, kept, {**described, **how})
+    return path
+
+
+def _rebuilt(model: Model, kept: dict[str, np.ndarray], how: dict[str, object], found: list[Base]) -> Model:
+    from evidex.encoders.model import build_encoder
+    from evidex.weights.differences import Difference, applied
+
+    changed = how["changed"]
+    assert isinstance(changed, dict)
+    state = {}
+    for name, value in kept.items():
+        if name in changed:
+            base = next(c for b in found if (c := b.counterpart(name, tuple(changed[name]["shape"]))) is not None)
+            coded = Difference(changed[name]["factor"], changed[name]["step"], value.tobytes())
+            value = applied(coded, base).astype(np.float16)
+        state[name] = torch.from_numpy(np.array(value))
+    encoder = build_encoder(model.encoder.spec())
+    own = encoder.state_dict()
+    encoder.load_state_dict({name: value.to(own[name].dtype) for name, value in state.items()})
+    return Model(encoder, model.temperature)
