@@ -24,7 +24,15 @@ from evidex.encoders.model import Model, build_encoder, load_model
 from evidex.evaluation.protocol import evaluate
 from evidex.training.acquaint import acquaint, own_similarity
 from evidex.weights.bases import BASES
-from evidex.weights.packing import Base, Tensors, packed_tensors, read_packed, unpacked_tensors, write_packed
+from evidex.weights.packing import (
+    Base,
+    Tensors,
+    packed_tensors,
+    read_packed,
+    taken_apart,
+    unpacked_tensors,
+    write_packed,
+)  # fmt: skip
 from evidex.weights.shipped import MODELS
 from evidex.weights.unpacking import base_tensors
 
@@ -71,14 +79,15 @@ def published() -> list[Base]:
 
 
 def fitted(tensors: Tensors, bases: list[Base], limit: int) -> tuple[Tensors, dict[str, Any]]:
-    """Return the finest packing of at most ``limit`` bytes: the step as a share of the weights is halved and halved."""
+    """Return the finest packing of at most ``limit`` bytes."""
+    changed = taken_apart(tensors, bases)
     coarse, fine = 1.0, 2.0**-10
-    best = packed_tensors(tensors, bases, coarse)
+    best = packed_tensors(tensors, changed, bases, coarse)
     if _size(best[0]) > limit:
         sys.exit(f"the model does not fit into {limit / 1e6:.1f} MB: its heads and vectors alone take more")
     for _ in range(_HALVINGS):
         share = (coarse * fine) ** 0.5
-        found = packed_tensors(tensors, bases, share)
+        found = packed_tensors(tensors, changed, bases, share)
         if _size(found[0]) <= limit:
             best, coarse = found, share
         else:

@@ -17,7 +17,7 @@ from evidex.files import sha256_of
 from evidex.weights import bases, shipped
 from evidex.weights.bases import Way, digest_of
 from evidex.weights.downloads import PublicFile
-from evidex.weights.packing import Base, packed_tensors, write_packed
+from evidex.weights.packing import Base, packed_tensors, taken_apart, write_packed
 
 WORDS = ["a river .", "many planes .", "a green field"]
 TOWERS = {"image_tower.": "tiny_image", "text_tower.": "tiny_text"}
@@ -73,7 +73,7 @@ def make_tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tiny:
 
 def write_tiny(path: Path, model: Model, found: list[Base]) -> Path:
     state = {name: value.numpy() for name, value in model.encoder.state_dict().items()}
-    kept, how = packed_tensors(state, found, share=0.002)
+    kept, how = packed_tensors(state, taken_apart(state, found), found, share=0.002)
     whole = _rebuilt(model, kept, how, found)
     described = {"spec": model.encoder.spec(), "temperature": 0.1, "card": CARD, "fingerprint": whole.fingerprint}
     write_packed(path, kept, {**described, **how})
@@ -90,7 +90,7 @@ def _rebuilt(model: Model, kept: dict[str, np.ndarray], how: dict[str, object], 
     for name, value in kept.items():
         if name in changed:
             base = next(c for b in found if (c := b.counterpart(name, tuple(changed[name]["shape"]))) is not None)
-            coded = Difference(changed[name]["factor"], changed[name]["step"], value.tobytes())
+            coded = Difference(changed[name]["factor"], changed[name]["scale"], value.tobytes())
             value = applied(coded, base).astype(np.float16)
         state[name] = torch.from_numpy(np.array(value))
     encoder = build_encoder(model.encoder.spec())

@@ -1,8 +1,13 @@
-"""A tensor as a small difference to a published one.
+"""A matrix as a small difference to a published one.
 
-The difference is rounded to whole multiples of a step, and the multiples, most of them 0 and ±1, are written in as few
-bits as they need. Each tensor's step is the same share of its base's size, so that the error is the same share
-of the weights everywhere. Training also shrinks all weights of a matrix alike (weight decay): that is one factor.
+Training moves a matrix along a few directions far more than along the rest. The difference is therefore taken apart
+into its singular directions, D = Σ σ u vᵀ, and u and v are rounded to whole multiples of a step: coarser the smaller σ
+is, so that every direction has the same error, and not at all where that error would be all there is. The multiples,
+most of them 0 and ±1, are written in as few bits as they need. Training also shrinks all weights of a matrix alike
+(weight decay): that is one factor.
+
+Steps are powers of two of one scale, and so the sum over the directions is exact in float64, in whatever order a
+machine adds: what comes back is the same on every one, bit for bit.
 """
 
 from __future__ import annotations
@@ -13,50 +18,86 @@ from dataclasses import dataclass
 import numpy as np
 
 _MOST = 127  # multiples are bytes
+_MOST_HALVINGS = 20  # keeps the sums below the 53 bits of float64
+_LEAST = 0.6  # of a step: directions whose entries are smaller than that on average are left out
 _STRATEGIES = (zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE)  # noise, and rows that never changed
 
 
 @dataclass(frozen=True)
-class Difference:
-    """What makes ``tuned`` of its base: factor · base + step · multiples."""
+class Directions:
+    """A difference to a base taken apart: factor · base + (left · strengths) @ right."""
 
     factor: float
-    step: float
+    base_size: float
+    """The root mean square of the base."""
+    left: np.ndarray
+    strengths: np.ndarray
+    right: np.ndarray
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What makes the tuned matrix of its base: factor · base + scale · Σ 2^−halvings · u vᵀ; see `applied`."""
+
+    factor: float
+    scale: float
     coded: bytes
 
 
-def difference(tuned: np.ndarray, base: np.ndarray, share: float) -> Difference:
-    """Return ``tuned`` − ``base``, rounded to ``share`` of the root mean square of the base.
-
-    A coarser step is taken where the difference would not fit: at most 127 steps up or down.
-    """
-    reference = base.astype(np.float64)
+def directions(tuned: np.ndarray, base: np.ndarray) -> Directions:
+    """Take apart what changed. A tensor of more than two dimensions is a matrix of its first against all others."""
+    reference = _matrix(base).astype(np.float64)
+    wanted = _matrix(tuned).astype(np.float64)
     energy = float(np.square(reference).sum())
-    factor = float(np.float32((tuned.astype(np.float64) * reference).sum() / energy)) if energy else 1.0
-    rest = tuned.astype(np.float64) - factor * reference
-    step = max(share * (energy / reference.size) ** 0.5, float(np.abs(rest).max(initial=0)) / _MOST)
-    step = float(np.float32(step)) or 1.0
-    multiples = np.clip(np.rint(rest / step), -_MOST, _MOST).astype(np.int8)
-    return Difference(factor, step, _coded(multiples.tobytes()))
+    factor = float(np.float32((wanted * reference).sum() / energy)) if energy else 1.0
+    left, strengths, right = np.linalg.svd(wanted - factor * reference, full_matrices=False)
+    return Directions(factor, (energy / reference.size) ** 0.5, left, strengths, right)
+
+
+def difference(found: Directions, share: float) -> Difference:
+    """Round the directions so that each one's error is ``share`` of the base's size."""
+    rows, columns = found.left.shape[0], found.right.shape[1]
+    step = share * found.base_size or share
+    entries = found.strengths / ((rows + columns) / 2) ** 0.5
+    kept = int((entries >= _LEAST * step).sum())
+    if not kept:
+        return Difference(found.factor, 1.0, _coded(b""))
+    strengths = found.strengths[:kept]
+    scale = float(np.float32(step**2 / strengths[-1]))
+    halvings = np.clip(np.rint(np.log2(scale * strengths / step**2)), 0, _MOST_HALVINGS)
+    largest = np.maximum(np.abs(found.left[:, :kept]).max(0), np.abs(found.right[:kept]).max(1))
+    fits = np.floor(np.log2(scale * _MOST**2 / (strengths * largest**2)))  # no multiple beyond a byte's
+    halvings = np.minimum(halvings, fits)
+    if halvings.min() < 0:  # the scale grows where even its own step would be too fine
+        scale, halvings = scale * 2.0 ** -halvings.min(), halvings - halvings.min()
+    per_step = np.sqrt(strengths / (scale * 2.0**-halvings))
+    left = np.rint(found.left[:, :kept] * per_step).T
+    right = np.rint(found.right[:kept] * per_step[:, None])
+    parts = (halvings.astype(np.uint8), left.astype(np.int8), right.astype(np.int8))
+    return Difference(found.factor, scale, _coded(b"".join(part.tobytes() for part in parts)))
 
 
 def applied(found: Difference, base: np.ndarray) -> np.ndarray:
-    """Return base and difference together, float32 and the same bits on every machine; ValueError if they do not fit.
-
-    Each operation is rounded on its own, as IEEE 754 has it.
-    """
+    """Return base and difference together, float64; ValueError if they do not fit."""
+    matrix = _matrix(base)
+    rows, columns = matrix.shape
     try:
-        multiples = np.frombuffer(zlib.decompress(found.coded), np.int8)
+        content = np.frombuffer(zlib.decompress(found.coded), np.int8)
     except zlib.error as error:
         raise ValueError(f"the difference is damaged: {error}") from None
-    if multiples.size != base.size:
-        raise ValueError(f"the difference is of {multiples.size} numbers, its base of {base.size}")
-    changed = multiples.reshape(base.shape).astype(np.float32)
-    changed *= np.float32(found.step)
-    shrunk = base.astype(np.float32)
-    shrunk *= np.float32(found.factor)
-    shrunk += changed
-    return shrunk
+    count, rest = divmod(content.size, 1 + rows + columns)
+    if rest:
+        raise ValueError(f"a difference of {content.size} numbers is none to a matrix of {rows} × {columns}")
+    halvings, left, right = np.split(content.astype(np.float64), (count, count * (1 + rows)))
+    weighted = left.reshape(count, rows).T * 2.0**-halvings
+    changed = weighted @ right.reshape(count, columns)
+    changed *= found.scale
+    changed += found.factor * matrix.astype(np.float64)
+    return changed.reshape(base.shape)
+
+
+def _matrix(tensor: np.ndarray) -> np.ndarray:
+    return tensor.reshape(len(tensor), -1)
 
 
 def _coded(content: bytes) -> bytes:

@@ -18,7 +18,7 @@ from evidex.documents import parse_json
 from evidex.errors import ModelError
 from evidex.files import write_atomic
 from evidex.weights.bases import digest_of
-from evidex.weights.differences import Difference, applied, difference
+from evidex.weights.differences import Difference, Directions, applied, difference, directions
 
 FORMAT = 2
 """Of packed model files; a whole model's is 1."""
@@ -59,26 +59,36 @@ class Packed:
         return str(self.description["fingerprint"])
 
 
+def taken_apart(tensors: Mapping[str, np.ndarray], bases: list[Base]) -> dict[str, Directions]:
+    """Return what changed in every matrix that has a counterpart; the slow part of packing."""
+    found = {}
+    for name, value in sorted(tensors.items()):
+        base = next((c for base in bases if (c := base.counterpart(name, value.shape)) is not None), None)
+        if base is not None:
+            found[name] = directions(value, base)
+    return found
+
+
 def packed_tensors(
-    tensors: Mapping[str, np.ndarray], bases: list[Base], share: float
+    tensors: Mapping[str, np.ndarray], changed: Mapping[str, Directions], bases: list[Base], share: float
 ) -> tuple[Tensors, dict[str, Any]]:
     """Return what a packed file holds for ``tensors``, and what its header says of it.
 
-    Integers are kept as they are, and float32 where the name says that it is no weight (``…/…``).
+    ``share`` is how fine the differences are (see `difference`). Integers are kept as they are, and float32 where the
+    name says that it is no weight (``…/…``).
     """
     kept: Tensors = {}
-    changed = {}
+    said = {}
     for name, value in sorted(tensors.items()):
-        found = next((c for base in bases if (c := base.counterpart(name, value.shape)) is not None), None)
-        if found is None:
+        if name in changed:
+            coded = difference(changed[name], share)
+            said[name] = {"factor": coded.factor, "scale": coded.scale, "shape": list(value.shape)}
+            kept[name] = np.frombuffer(coded.coded, np.uint8)
+        else:
             weight = value.dtype.kind == "f" and "/" not in name
             kept[name] = value.astype(np.float16) if weight else value
-            continue
-        coded = difference(value, found, share)
-        changed[name] = {"factor": coded.factor, "step": coded.step, "shape": list(value.shape)}
-        kept[name] = np.frombuffer(coded.coded, np.uint8)
     origin = {base.prefix: {"name": base.name, "digest": digest_of(base.tensors)} for base in bases}
-    return kept, {"bases": origin, "changed": changed}
+    return kept, {"bases": origin, "changed": said}
 
 
 def write_packed(path: Path, kept: Tensors, description: dict[str, Any]) -> None:
@@ -121,7 +131,7 @@ def unpacked_tensors(packed: Packed, read_base: Callable[[str, str], Mapping[str
                 continue
             how = changed[name]
             found = next(c for base in bases if (c := base.counterpart(name, tuple(how["shape"]))) is not None)
-            coded = Difference(how["factor"], how["step"], value.tobytes())
+            coded = Difference(how["factor"], how["scale"], value.tobytes())
             tensors[name] = applied(coded, found).astype(np.float16)
     except (SafetensorError, OSError, ValueError, LookupError, TypeError, StopIteration) as error:
         raise ModelError(f"'{packed.path}' is no readable packed model ({error}); install evidex again") from None
