@@ -32,7 +32,7 @@ from typing import Any, Literal
 import numpy as np
 from damages import QUESTIONS, Damage, make_gallery, plan
 
-Outcome = Literal["healed", "told", "silent"]
+Fate = Literal["healed", "told", "silent"]
 _SETTLING = 0.06
 _EVIDEX = [sys.executable, "-m", "evidex"]
 
@@ -46,7 +46,7 @@ class Counts:
     files: Counter[tuple[str, str]] = field(default_factory=Counter)
     silent: list[str] = field(default_factory=list)
 
-    def add(self, way: str, damage: Damage, outcome: Outcome, why: str = "") -> None:
+    def add(self, way: str, damage: Damage, outcome: Fate, why: str = "") -> None:
         self.ways[way, outcome] += 1
         self.kinds[damage.kind, outcome] += 1
         self.files[damage.sort, outcome] += 1
@@ -152,9 +152,7 @@ def _through_python(root: Path, damage: Damage, expected: str, counts: Counts, r
         _repaired(damage, counts, expected, _tried(lambda: repair(folder)), lambda: _asked(folder))
 
 
-def _repaired(
-    damage: Damage, counts: Counts, expected: str, mended: tuple[Outcome, Any], ask: Callable[[], str]
-) -> None:
+def _repaired(damage: Damage, counts: Counts, expected: str, mended: tuple[Fate, Any], ask: Callable[[], str]) -> None:
     """A repair that says all is well must lead to the same answer; one that says more is to be done may not."""
     outcome, report = mended
     why = str(report)[:300]
@@ -167,7 +165,7 @@ def _repaired(
     counts.add("repair", damage, outcome, why)
 
 
-def _tried(ask: Callable[[], Any]) -> tuple[Outcome, Any]:
+def _tried(ask: Callable[[], Any]) -> tuple[Fate, Any]:
     """What was found, or the error: told where it is one of ours, of one line and with exit code 2."""
     from evidex import errors
 
@@ -197,7 +195,7 @@ def _through_commands(root: Path, damage: Damage, expected: Any, counts: Counts)
     counts.add("evidex verify", damage, "silent" if wrong else _told(before.returncode == 0), before.stderr[-300:])
     run = _search_command(folder)
     lines = [line for line in run.stderr.splitlines() if line.startswith("evidex: error:")]
-    outcome: Outcome = "silent"
+    outcome: Fate = "silent"
     if run.returncode == 0:
         same = _plain(json.loads(run.stdout)) == _plain(json.loads(expected.stdout))
         outcome = "healed" if same else "silent"
@@ -206,7 +204,7 @@ def _through_commands(root: Path, damage: Damage, expected: Any, counts: Counts)
     counts.add("evidex search", damage, outcome, f"exit code {run.returncode}, {run.stdout[-300:]} {run.stderr[-300:]}")
 
 
-def _told(sound: bool) -> Outcome:
+def _told(sound: bool) -> Fate:
     return "healed" if sound else "told"
 
 
@@ -231,7 +229,7 @@ def _through_a_server(root: Path, damages: Iterator[Damage], cases: int, counts:
                     time.sleep(moment)
                     status, answer = served.ask()
                     same = (status, answer) == expected
-                    outcome: Outcome = "healed" if same else "told" if status == 503 else "silent"
+                    outcome: Fate = "healed" if same else "told" if status == 503 else "silent"
                     counts.add("server", damage, outcome, f"{status}: {_difference(str(expected[1]), answer)}")
             if served.wrong:
                 counts.add("server", damage, "silent", f"under load: {served.wrong[0]}")

@@ -2,8 +2,8 @@
 
 python scripts/card_figures.py --rsicd FOLDER --rendered demo/archive [--rsitmd FOLDER] [--model FILE]
 
-Beyond "evidex evaluate" on both datasets: which texts are refused as strange, and what becomes of foreign and of
-common questions in galleries of the rendered archive. Prints one JSON object.
+Beyond "evidex evaluate" on both datasets: which texts are refused as out of domain, and what becomes of questions out
+of domain and of common ones in galleries of the rendered archive. Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from evidex.data.datasets import load_dataset
 from evidex.data.records import read_caption_file
 from evidex.degrade import Lexicon
-from evidex.encoders.acquaintance import STRANGE
+from evidex.encoders.domain import OUT_OF_DOMAIN
 from evidex.encoders.model import Model, load_model
 from evidex.evaluation.absent import out_of_domain_queries
 from evidex.evaluation.protocol import evaluate
@@ -49,20 +49,20 @@ def main() -> int:
         "fingerprint": model.fingerprint,
         "rsicd": {"clean": evaluate(model, val).to_json(), "noisy": evaluate(model, val, noisy_seed=0).to_json()},
         "rendered": evaluate(model, load_dataset(arguments.rendered, "val")).to_json(),
-        "refused_as_strange": _strange(model, val.captions, arguments.rsitmd),
+        "refused_as_out_of_domain": _out_of_domain(model, val.captions, arguments.rsitmd),
         "rendered_galleries": _galleries(arguments.model, arguments.rendered),
     }
     print(json.dumps(found, indent=1))
     return 0
 
 
-def _strange(model: Model, val: list[str], rsitmd: Path | None) -> dict[str, dict[str, float]]:
-    """The share of each kind of text that is refused, and what either sign alone would refuse."""
-    known = model.acquaintance
+def _out_of_domain(model: Model, val: list[str], rsitmd: Path | None) -> dict[str, dict[str, float]]:
+    """The share of each kind of text that is refused, and what either alone would refuse."""
+    known = model.domain
     if known is None:
         sys.exit("the model does not know what it was taught; make it with scripts/ship_model.py")
     kinds = {
-        "foreign": out_of_domain_queries(),
+        "out_of_domain": out_of_domain_queries(),
         "common": list(COMMON_QUESTIONS),
         "val": val,
         "lexicon": [entry.phrase for entry in Lexicon.load().entries],
@@ -72,9 +72,9 @@ def _strange(model: Model, val: list[str], rsitmd: Path | None) -> dict[str, dic
     shares = {}
     for kind, texts in kinds.items():
         asked = [asked_for(text) for text in texts]
-        far = ~(known.strangeness(model.encode_texts(asked)) <= STRANGE)
+        far = ~(known.outlying(model.encode_texts(asked)) <= OUT_OF_DOMAIN)
         new = np.array([bool(known.new_words(text)) for text in asked])
-        shares[kind] = {name: float(sign.mean()) for name, sign in (("both", far & new), ("far", far), ("new", new))}
+        shares[kind] = {name: float(told.mean()) for name, told in (("both", far & new), ("far", far), ("new", new))}
     return shares
 
 
@@ -83,7 +83,7 @@ def _first_captions(folder: Path) -> list[str]:
 
 
 def _galleries(model: str, rendered: Path) -> dict[str, dict[str, Any]]:
-    """What becomes of foreign and of common questions among the rendered scenes, with captions and without."""
+    """What becomes of questions out of domain and of common ones in the rendered archive, with captions or not."""
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         bare = Path(folder) / "bare"
@@ -96,7 +96,7 @@ def _galleries(model: str, rendered: Path) -> dict[str, dict[str, Any]]:
             found[name] = {
                 "images": len(gallery),
                 "scores": scores,
-                "foreign": _headlines(retriever, out_of_domain_queries()),
+                "out_of_domain": _headlines(retriever, out_of_domain_queries()),
                 "common": _headlines(retriever, COMMON_QUESTIONS),
             }
     return found

@@ -23,7 +23,7 @@ from evidex.degrade import Lexicon
 from evidex.encoders.model import SHIPPED, Model, load_model
 from evidex.encoders.towers import TowerEncoder
 from evidex.evaluation.protocol import evaluate
-from evidex.training.acquaint import acquaint, own_similarity
+from evidex.training.measure_domain import measure_domain, own_similarity
 
 LIMIT_BYTES = 29_000_000
 
@@ -53,10 +53,10 @@ def main() -> int:
         "data": "RSICD train (8,734 images); no licence is stated by its authors, research use",
         "start": "EfficientNet-Lite0 (Apache-2.0) and MiniLM-L6 (Apache-2.0)",
     }
-    known = acquaint(final, taught, val.captions)
+    known = measure_domain(final, taught, val.captions)
     if known is None:
         sys.exit("the captions are too few to tell what the model was taught; train it on a larger dataset")
-    final.acquaintance = known.with_matches(own_similarity(final, val))
+    final.domain = known.with_matches(own_similarity(final, val))
     final.save(arguments.target, half=True)
     print(f"{arguments.target}: {arguments.target.stat().st_size / 1e6:.1f} MB")
     print(f"clean RSUM {clean.recall.rsum:.2f}, noisy RSUM {noisy.recall.rsum:.2f}")

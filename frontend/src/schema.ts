@@ -16,12 +16,12 @@ export interface AnswerOut {
   uncertainty: number;
   /** Share of the calibration's queries that were more certain. */
   percentile: number | null;
-  /** That a right row is among the first `chance_top`, where it was learnt. */
+  /** That a right row is among the first `chance_top`, where it was learned. */
   chance: number | null;
   chance_top: number | null;
-  /** Words of a question that is strange to the model; none for others. */
+  /** Words of a question outside the model's domain; none for others. */
   new_words: string[];
-  /** Words it was never taught, of a question that is not strange. */
+  /** Words it was never taught, of a question that is in domain. */
   ignored_words: string[];
   /** Words it was taught that are spelt nearly like these or those. */
   did_you_mean: string[];
@@ -36,7 +36,7 @@ export interface AnswerOut {
   /** Why these are set apart, in a sentence. */
   apart_line: string | null;
   calibrated: boolean;
-  promise: string | null;
+  guarantee: string | null;
   /** Rows that passed the filters. */
   searched: number;
   refinement: RefinementOut | null;
@@ -51,7 +51,7 @@ export interface BatchOut {
 export interface BatchRequest {
   /** How many hits; the server's limit is in /gallery. */
   top?: number;
-  /** auto: ask again where uncertain; plain: never ask again; careful: always, unless the question is strange to the model. */
+  /** auto: ask again where uncertain; plain: never ask again; careful: always, unless the question is outside the model's domain. */
   mode?: "auto" | "plain" | "careful";
   /** Look among images (the default) or texts. */
   among?: "images" | "texts" | null;
@@ -74,7 +74,7 @@ export interface CalibrationOut {
   score: string;
   refine_above: number;
   abstain_above: number;
-  promise: string | null;
+  guarantee: string | null;
 }
 
 export interface GalleryOut {
@@ -134,7 +134,7 @@ export interface ItemOut {
   sha256: string;
 }
 
-export type Level = "empty" | "strange" | "no_match" | "unjudged" | "look_twice" | "plausible" | "good";
+export type Level = "empty" | "out_of_domain" | "no_match" | "unjudged" | "look_twice" | "plausible" | "good";
 
 export interface LimitsOut {
   top: number;
@@ -151,7 +151,7 @@ export interface NeighboursOut {
 
 export interface PartRequest {
   top?: number;
-  /** auto: ask again where uncertain; plain: never ask again; careful: always, unless the question is strange to the model. */
+  /** auto: ask again where uncertain; plain: never ask again; careful: always, unless the question is outside the model's domain. */
   mode?: "auto" | "plain" | "careful";
   among?: "images" | "texts";
   /** west, south, east, north in degrees; west > east crosses 180°. */
@@ -190,7 +190,7 @@ export interface RefinementOut {
 export interface SearchRequest {
   /** How many hits; the server's limit is in /gallery. */
   top?: number;
-  /** auto: ask again where uncertain; plain: never ask again; careful: always, unless the question is strange to the model. */
+  /** auto: ask again where uncertain; plain: never ask again; careful: always, unless the question is outside the model's domain. */
   mode?: "auto" | "plain" | "careful";
   /** Look among images (the default) or texts. */
   among?: "images" | "texts" | null;

@@ -10,7 +10,7 @@ export function verdictCard(answer: Answer, gallery: Gallery | null, byPicture: 
     { class: "words" },
     h("h2", {}, answer.headline),
     h("p", {}, answer.explanation),
-    answer.promise && h("p", { class: "promise" }, `Promise of the calibration: ${answer.promise}.`),
+    answer.guarantee && h("p", { class: "guarantee" }, `Guarantee of the calibration: ${answer.guarantee}.`),
   );
   const badge = h("span", { class: "badge" });
   badge.append(icon(ICONS[answer.tone]));

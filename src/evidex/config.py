@@ -95,6 +95,7 @@ class LossConfig(Checked):
     relation: bool = True
     relation_temperature: Positive = 1.0  # τ within a modality
     b3: NotNegative = 1.0
+    b4: NotNegative = 0.0  # of the regression to the mentors' own features, which the paper has not; 0 = none
     mask_equal_captions: bool = True  # False = captions equal to the positive's are negatives, to the letter
     margin: NotNegative = 0.2  # of the triplet losses
 
@@ -116,6 +117,7 @@ class TrainConfig(Checked):
     ema_decay: Share = 0.0  # 0 = none; else the averaged weights are evaluated and kept
     whiten: Share = 0.0  # 0 = none; else what is evaluated and kept has its heads centred and flattened by this power
     bf16: bool = False
+    compile: bool = False  # fuse the operations of a transformer tower's layers: faster on a GPU, after some seconds
     evaluate_every: Count = 1  # epochs between evaluations on val
     checkpoint_every: Count = 1  # epochs between checkpoints; a run that is killed repeats this many at most
 

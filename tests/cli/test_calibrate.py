@@ -47,14 +47,14 @@ def calibrate(place: Path, *options: str) -> int | str | None:
 def test_labelled_questions_teach_and_it_is_said_what_that_is_worth(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert not calibrate(place, "--queries", str(place / "questions.json"), "--score", "reckoned")
+    assert not calibrate(place, "--queries", str(place / "questions.json"), "--score", "learned")
     told = capsys.readouterr().out
-    assert "280 with a known answer, judged by reckoned" in told
-    (sentence,) = [line for line in told.splitlines() if line.startswith("learnt from ")]
+    assert "280 with a known answer, judged by learned" in told
+    (sentence,) = [line for line in told.splitlines() if line.startswith("learned from ")]
     assert "than the highest similarity" in sentence
-    assert not calibrate(place, "--queries", str(place / "questions.json"), "--score", "reckoned", "--json")
+    assert not calibrate(place, "--queries", str(place / "questions.json"), "--score", "learned", "--json")
     (content,) = json.loads(capsys.readouterr().out)
-    assert (content["count"], content["labelled"], content["score"]) == (280, 280, "reckoned")
+    assert (content["count"], content["labelled"], content["score"]) == (280, 280, "learned")
     assert content["worth"]["sentence"] in sentence
     assert 0 < content["taught"] < 280
 
@@ -63,15 +63,15 @@ def test_questions_without_answers_are_judged_by_vacuity(place: Path, capsys: py
     assert not calibrate(place, "--queries", str(place / "plain.txt"))
     told = capsys.readouterr().out
     assert "0 with a known answer, judged by vacuity" in told
-    assert "learnt from" not in told
+    assert "learned from" not in told
 
 
-def test_what_cannot_be_learnt_is_refused_in_one_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert calibrate(place, "--queries", str(place / "plain.txt"), "--score", "reckoned") == 2
+def test_what_cannot_be_learned_is_refused_in_one_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert calibrate(place, "--queries", str(place / "plain.txt"), "--score", "learned") == 2
     assert "teach too little" in capsys.readouterr().err
     assert calibrate(place, "--queries", str(place / "plain.txt"), "--score", "magic") == 2
-    assert "score 'magic' is unknown; use one of reckoned, vacuity" in capsys.readouterr().err
-    assert calibrate(place, "--score", "reckoned") == 2
+    assert "score 'magic' is unknown; use one of learned, vacuity" in capsys.readouterr().err
+    assert calibrate(place, "--score", "learned") == 2
 
 
 def test_shares_and_empty_files_are_refused_in_one_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,7 +54,7 @@ def test_a_clean_evaluation_says_nothing_of_noise(
     table = json.loads((tmp_path / "out.json").read_text())
     assert table["noisy_seed"] is None
     assert table["clean_recall"] is None
-    assert table["uncertainty"]["i2t"]["scores"]["vacuity"]["foreign_auroc"] is None
+    assert table["uncertainty"]["i2t"]["scores"]["vacuity"]["out_of_domain_auroc"] is None
     assert "noisy" not in capsys.readouterr().out
 
 

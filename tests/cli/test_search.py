@@ -55,7 +55,7 @@ def test_words_fit_into_80_columns(gallery: Gallery, evidex: Runner, monkeypatch
     lines = evidex("search", "a river", "--gallery", gallery.path, "--top", 12).out.splitlines()
     assert max(map(len, lines)) <= 80
     assert sum(line.split()[:1] == [str(rank)] for rank in range(1, 13) for line in lines) == 12
-    assert "set-up" in " ".join(lines)
+    assert "warm-up" in " ".join(lines)
 
 
 def test_nothing_searched_says_why(gallery: Gallery, evidex: Runner, tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_the_plain_towers_stay_as_they_are_and_can_be_trained(compact: TowerEnco
 def test_a_loaded_model_encodes_like_the_plain_one_and_saves_the_same_bytes(tmp_path: Path) -> None:
     image = Image.effect_noise((300, 200), 60).convert("RGB")
     loaded = evidex.load_model(device="cpu")
-    plain = Model(loaded.encoder, loaded.temperature, card=loaded.card, acquaintance=loaded.acquaintance)
+    plain = Model(loaded.encoder, loaded.temperature, card=loaded.card, domain=loaded.domain)
     assert loaded.fingerprint == plain.fingerprint
     np.testing.assert_allclose(loaded.encode_images([image]), plain.encode_images([image]), atol=1e-5)
     np.testing.assert_array_equal(loaded.encode_texts(TEXTS), plain.encode_texts(TEXTS))

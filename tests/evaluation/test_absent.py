@@ -8,8 +8,8 @@ import pytest
 from evidex.errors import InputError
 from evidex.evaluation import auroc, uncertainty_scores
 from evidex.evaluation.absent import out_of_domain_queries, removed_class, tell_apart
-from evidex.evaluation.foreign_pictures import foreign_pictures
-from evidex.evaluation.scores import SCORE_NAMES
+from evidex.evaluation.out_of_domain_pictures import out_of_domain_pictures
+from evidex.evaluation.query_uncertainty import SCORE_NAMES
 
 TEMPERATURE = 0.1
 
@@ -64,20 +64,20 @@ def test_labels_must_fit_the_matrix() -> None:
         removed_class(np.zeros((2, 3)), ["a"], ["a", "b", "c"], TEMPERATURE)
 
 
-def test_foreign_queries_far_from_everything_are_told_apart() -> None:
+def test_out_of_domain_queries_far_from_everything_are_told_apart() -> None:
     rng = np.random.default_rng(3)
     own = uncertainty_scores(rng.uniform(0.2, 0.9, size=(30, 50)), TEMPERATURE)
-    foreign = uncertainty_scores(rng.uniform(-0.1, 0.1, size=(20, 50)), TEMPERATURE)
-    got = tell_apart(foreign, own)
+    out_of_domain = uncertainty_scores(rng.uniform(-0.1, 0.1, size=(20, 50)), TEMPERATURE)
+    got = tell_apart(out_of_domain, own)
     assert (got.absent, got.present) == (20, 30)
     assert got.auroc["vacuity"] == 1.0
     assert got.auroc["max_similarity"] == 1.0
 
 
-def test_foreign_pictures_are_varied_and_repeatable() -> None:
-    first = foreign_pictures(16, np.random.default_rng(5), size=64)
-    again = foreign_pictures(16, np.random.default_rng(5), size=64)
-    other = foreign_pictures(16, np.random.default_rng(6), size=64)
+def test_out_of_domain_pictures_are_varied_and_repeatable() -> None:
+    first = out_of_domain_pictures(16, np.random.default_rng(5), size=64)
+    again = out_of_domain_pictures(16, np.random.default_rng(5), size=64)
+    other = out_of_domain_pictures(16, np.random.default_rng(6), size=64)
     assert [picture.tobytes() for picture in first] == [picture.tobytes() for picture in again]
     assert len({picture.tobytes() for picture in (*first, *other)}) == 32
     assert all(picture.mode == "RGB" and picture.size == (64, 64) for picture in first)

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from evidex.data.datasets import Dataset, load_dataset
-from evidex.evaluation.deferral import refine_and_rank
+from evidex.evaluation.deferral import Refinements, refine_and_rank
 from evidex.evaluation.features import Encoded, encode_images, encode_texts
 from evidex.evaluation.result import Deferral
 from tests.evaluation.colours import ColourModel, write_colours
@@ -45,10 +45,9 @@ def _refined(dataset: Dataset, kind: str) -> tuple[Deferral, Deferral]:
         model,
         dataset,
         encoded,
-        (0.0, 1.0),
+        Refinements((0.0, 1.0), _Recoloured(kind)),
         image_uncertainty=np.zeros(len(encoded.images)),
         text_uncertainty=np.zeros(len(encoded.texts)),
-        refiner=_Recoloured(kind),
     )
     return none, whole
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from evidex.data.datasets import Dataset, load_dataset
 from evidex.errors import InputError
 from evidex.evaluation import auroc, hits_i2t, recall, selective, uncertainty_scores
+from evidex.evaluation.deferral import Refinements
 from evidex.evaluation.features import encode_images, encode_texts, match
 from evidex.evaluation.protocol import evaluate, evaluate_features
-from evidex.evaluation.scores import SCORE_NAMES
+from evidex.evaluation.query_uncertainty import SCORE_NAMES
 from tests.evaluation.colours import ColourModel, write_colours
 
 
@@ -37,22 +38,27 @@ def test_features_are_measured_as_the_parts_say() -> None:
     assert got.i2t.quality["entropy"].error_auroc[10] == pytest.approx(expected.auroc)
     assert got.i2t.quality["entropy"].aurc[10] == pytest.approx(expected.aurc)
     assert got.t2i.quality["entropy"].degraded_auroc is None
-    assert got.t2i.quality["entropy"].foreign_auroc is None
+    assert got.t2i.quality["entropy"].out_of_domain_auroc is None
 
 
 def test_directions_are_not_mixed_up() -> None:
     images, texts, owner = random_features(9, 2), random_features(27, 3), np.repeat(np.arange(9), 3)
     degraded = np.arange(9) < 4
     got = evaluate_features(
-        images, texts, owner, 0.1, degraded, foreign_images=random_features(5, 4), foreign_texts=random_features(7, 5)
+        images,
+        texts,
+        owner,
+        0.1,
+        degraded,
+        out_of_domain=(random_features(5, 4), random_features(7, 5)),
     )
     assert len(got.i2t.scores.vacuity) == 9
     assert len(got.t2i.scores.vacuity) == 27
     u = uncertainty_scores(texts @ images.T, 0.1).vacuity
-    foreign = uncertainty_scores(random_features(7, 5) @ images.T, 0.1).vacuity
+    out_of_domain = uncertainty_scores(random_features(7, 5) @ images.T, 0.1).vacuity
     quality = got.t2i.quality["vacuity"]
     assert quality.degraded_auroc == pytest.approx(auroc(u[degraded[owner]], u[~degraded[owner]]))
-    assert quality.foreign_auroc == pytest.approx(auroc(foreign, u))
+    assert quality.out_of_domain_auroc == pytest.approx(auroc(out_of_domain, u))
 
 
 def test_equal_features_get_equal_scores_whatever_their_place() -> None:
@@ -114,19 +120,19 @@ def test_noise_lowers_no_other_half(dataset: Dataset) -> None:
 
 
 def test_deferral_refines_the_share_that_was_asked(dataset: Dataset) -> None:
-    got = evaluate(ColourModel(), dataset, ratios=(0.0, 0.25, 1.0), absent=False)
+    got = evaluate(ColourModel(), dataset, refinements=Refinements((0.0, 0.25, 1.0)), absent=False)
     none, some, all_of_them = got.deferral
     assert none.recall == got.recall
     assert (none.image_queries, some.image_queries, all_of_them.image_queries) == (0, 6, 24)
     assert (none.text_queries, some.text_queries, all_of_them.text_queries) == (0, 18, 72)
-    alone = evaluate(ColourModel(), dataset, ratios=(0.25,), absent=False)
+    alone = evaluate(ColourModel(), dataset, refinements=Refinements((0.25,)), absent=False)
     assert alone.deferral == (some,)
 
 
 def test_the_result_is_plain_json(dataset: Dataset, tmp_path: Path) -> None:
     from evidex.files import write_json_atomic
 
-    got = evaluate(ColourModel(), dataset, noisy_seed=0, ratios=(0.1,))
+    got = evaluate(ColourModel(), dataset, noisy_seed=0, refinements=Refinements((0.1,)))
     write_json_atomic(tmp_path / "result.json", got.to_json())
     table = json.loads((tmp_path / "result.json").read_text())
     assert table["dataset"] == "colours"
@@ -146,7 +152,11 @@ def test_an_undefined_figure_becomes_null() -> None:
 def test_progress_runs_to_its_end_and_never_back(dataset: Dataset) -> None:
     seen: list[tuple[int, int]] = []
     evaluate(
-        ColourModel(), dataset, noisy_seed=1, ratios=(0.2,), progress=lambda done, total: seen.append((done, total))
+        ColourModel(),
+        dataset,
+        noisy_seed=1,
+        refinements=Refinements((0.2,)),
+        progress=lambda done, total: seen.append((done, total)),
     )
     done = [step for step, _ in seen]
     assert done == sorted(done)
@@ -162,4 +172,4 @@ def test_a_split_without_labels_skips_the_class_test(dataset: Dataset) -> None:
     )
     got = evaluate(ColourModel(), bare)
     assert got.i2t.quality["vacuity"].removed_class_auroc is None
-    assert got.i2t.quality["vacuity"].foreign_auroc is not None
+    assert got.i2t.quality["vacuity"].out_of_domain_auroc is not None

@@ -18,10 +18,10 @@ import pytest
 
 from evidex.encoders.model import load_model
 from evidex.errors import ConfigError
+from evidex.evaluation.query_uncertainty import SCORE_NAMES
 from evidex.evaluation.report import Finished, load_plan, run_benchmark
 from evidex.evaluation.report.results import Number
-from evidex.evaluation.scores import SCORE_NAMES
-from evidex.retrieval.certainty.reckoning import RECKONED
+from evidex.retrieval.certainty.learned_score import LEARNED
 
 ANCHORS = {
     "how-to-read", "table-1", "table-2", "table-3", "table-5", "uncertainty-table", "figure-2", "figure-4", "figure-5",
@@ -118,6 +118,7 @@ def test_the_page_holds_everything_and_needs_nothing_else(finished: Finished) ->
 def test_the_numbers_are_those_that_were_measured(finished: Finished) -> None:
     """Against a fresh evaluation of the stored model by the protocol itself."""
     from evidex.data.datasets import load_dataset
+    from evidex.evaluation.deferral import Refinements
     from evidex.evaluation.protocol import evaluate
 
     rows = list(csv.DictReader((finished.output / "tables" / "comparison.csv").open()))
@@ -128,13 +129,13 @@ def test_the_numbers_are_those_that_were_measured(finished: Finished) -> None:
     labels = {row["model"]: row["job"] for row in csv.DictReader((finished.output / "tables" / "seeds.csv").open())}
     model = load_model(finished.output / "models" / labels["ELC0, seed 0"] / "model.safetensors")
     dataset = load_dataset(next(finished.output.glob("archive-*")), "test")
-    fresh = evaluate(model, dataset, noisy_seed=0, ratios=(0.1,))
+    fresh = evaluate(model, dataset, noisy_seed=0, refinements=Refinements((0.1,)))
     assert fresh.clean_recall is not None
     by_row = {(row["condition"], row["model"]): float(row["rsum_mean"]) for row in rows}
     assert by_row["clean", "ELC0"] == pytest.approx(fresh.clean_recall.rsum, abs=1e-3)
     assert by_row["noisy", "ELC0"] == pytest.approx(fresh.recall.rsum, abs=1e-3)
     assert by_row["noisy", "ELC"] == pytest.approx(fresh.deferral[0].recall.rsum, abs=1e-3)
-    assert {row["score"] for row in results["uncertainty"]} == {*SCORE_NAMES, RECKONED}
+    assert {row["score"] for row in results["uncertainty"]} == {*SCORE_NAMES, LEARNED}
     assert [point["at"] for point in results["deferral"]["generic"]] == [0.0, 0.05, 0.1, 0.15, 0.2]
     assert f"{by_row['noisy', 'ELC']:.2f}" in finished.report.read_text(encoding="utf-8")
     ablation = list(csv.DictReader((finished.output / "tables" / "ablation.csv").open()))

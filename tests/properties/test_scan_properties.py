@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from evidex.retrieval.scan import shards
 from evidex.retrieval.scan.partial import ScanResult, merge, merge_results
 from evidex.retrieval.scan.quantize import quantize_int8, to_bfloat16
 from evidex.retrieval.scan.scan import scan
@@ -84,13 +86,12 @@ def test_block_size_and_threads_change_nothing(case: Case, block_rows: int, thre
     if form != "float32":
         stored = to_bfloat16(case.vectors) if form == "bfloat16" else quantize_int8(case.vectors)
     one = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=1)
-    other = scan(
-        case.queries, stored, temperature=case.temperature, top=case.top, threads=threads, block_rows=block_rows
-    )
+    with patch.object(shards, "_BLOCK_VALUES", block_rows * case.vectors.shape[1]):
+        other = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=threads)
+        again = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=1)
     np.testing.assert_array_equal(one.ids, other.ids)
     np.testing.assert_array_equal(one.scores, other.scores)
     np.testing.assert_allclose(one.log_sum_exp, other.log_sum_exp, rtol=1e-9, atol=1e-9)
-    again = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=1, block_rows=block_rows)
     np.testing.assert_array_equal(again.log_sum_exp, other.log_sum_exp)
 
 

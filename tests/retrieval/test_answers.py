@@ -8,8 +8,8 @@ import pytest
 
 from evidex.retrieval.answers import Answer, Timings
 from evidex.retrieval.hits import Hit
+from evidex.retrieval.out_of_domain import Bar
 from evidex.retrieval.standing import Reason, Standing
-from evidex.retrieval.untaught import Bar
 
 
 def _answer(*scores: float, least: float | None = None, reasons: tuple[Reason, ...] = ()) -> Answer:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evidex.encoders.acquaintance import Acquaintance
+from evidex.encoders.domain import Domain
 from evidex.encoders.model import Model
 from evidex.retrieval.certainty.calibrating import KnownQuery, calibrate
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
@@ -23,13 +23,13 @@ FLOOR = 0.5
 
 @pytest.fixture
 def gallery(tmp_path: Path) -> Gallery:
-    """Rows like HELD and unlike LACKING, under names that begin with a and b; nothing is strange to its model."""
+    """Rows like HELD and unlike LACKING, under names that begin with a and b; nothing is outside its model's domain."""
     plain = tiny_model()
     nowhere = np.zeros(plain.dim, np.float32)
-    known = Acquaintance(
+    known = Domain(
         frozenset("a"), nowhere, np.eye(1, plain.dim, dtype=np.float32), np.array([0, 9], np.float32)
     ).with_matches(np.full(5, FLOOR, np.float32))
-    made = Gallery.create(tmp_path / "g", Model(plain.encoder, plain.temperature, acquaintance=known))
+    made = Gallery.create(tmp_path / "g", Model(plain.encoder, plain.temperature, domain=known))
     held, lacking = plain.encode_texts([HELD, LACKING])
     near = held + 0.02 * np.random.default_rng(0).standard_normal((20, plain.dim)).astype(np.float32)
     near /= np.linalg.norm(near, axis=1, keepdims=True)
@@ -75,5 +75,5 @@ def test_neither_pictures_nor_those_who_want_no_refusal_are_held_to_it(gallery: 
 
 
 def test_a_model_that_was_not_told_refuses_nothing(gallery: Gallery) -> None:
-    gallery.model.acquaintance = None
+    gallery.model.domain = None
     assert Retriever(gallery).search(text=LACKING, filters=ONLY_B).verdict == "answered"

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evidex.encoders.acquaintance import Acquaintance, words_of
+from evidex.encoders.domain import Domain, words_of
 from evidex.encoders.model import Model
 from evidex.retrieval.encoding import encode_again
 from evidex.retrieval.phrasing import asked_for
@@ -63,13 +63,13 @@ def test_long_texts_are_looked_at_quickly() -> None:
 
 def test_a_question_finds_the_same_however_it_is_put(tmp_path: Path) -> None:
     plain = tiny_model()
-    known = Acquaintance(
+    known = Domain(
         words_of(WORDS),
         np.zeros(plain.dim, np.float32),
         np.eye(1, plain.dim, dtype=np.float32),
         np.array([0, 1e-6], np.float32),
     )
-    gallery = arbitrary_gallery(tmp_path / "g", Model(plain.encoder, plain.temperature, acquaintance=known), 30)
+    gallery = arbitrary_gallery(tmp_path / "g", Model(plain.encoder, plain.temperature, domain=known), 30)
     asked, bare = Retriever(gallery).search_batch(texts=[f"find all images of {WORDS[0]}", WORDS[0]])
     assert [(hit.id, hit.score) for hit in asked.hits] == [(hit.id, hit.score) for hit in bare.hits]
     assert asked.uncertainty == bare.uncertainty

@@ -14,20 +14,18 @@ from numpy.typing import NDArray
 from evidex.data.footprints import Bounds, Footprint
 from evidex.encoders.model import Model
 from evidex.errors import InputError
-from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate
+from evidex.retrieval.certainty.calibrating import KnownQuery, calibrate
 from evidex.retrieval.certainty.calibration import Calibration
-from evidex.retrieval.certainty.calibration_store import calibration_path, store_calibration
+from evidex.retrieval.certainty.calibration_store import store_calibration
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.contact_sheet import write_contact_sheet
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.refine import ALWAYS, AS_CALIBRATED, NEVER, Refining, RsRefiner
+from evidex.retrieval.refine import ALWAYS, AS_CALIBRATED, NEVER, Refining
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
 from evidex.retrieval.soundness.seal import drop, files_under
-from tests.retrieval.archive import WORDS, picture, rewrite, tiny_model, write_images
-
-_TESTED_FOR = ("top", "refine_ratio", "gallery_size")
+from tests.retrieval.archive import WORDS, picture, tiny_model, write_images
 
 
 def _unit(values: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -230,67 +228,6 @@ def test_answers_as_json_and_geojson(gallery: Gallery) -> None:
     features = json.loads(json.dumps(answer.geojson(), allow_nan=False))["features"]
     kinds = [feature["geometry"]["type"] if feature["geometry"] else None for feature in features]
     assert sorted(kinds, key=str) == ["MultiPolygon"] * 35 + [None] * 10 + ["Polygon"] * 35
-
-
-def test_calibration_with_labels_gives_a_guarantee(gallery: Gallery) -> None:
-    texts = [f"{word} number {n}" for n in range(40) for word in WORDS]
-    found = Retriever(gallery).search_batch(texts=texts, top=20)
-    right = [
-        KnownQuery(text, frozenset([answer.hits[n % 20].id]))
-        for n, (text, answer) in enumerate(zip(texts, found, strict=True))
-    ]
-    outcome = calibrate(gallery, right, "text", promise=Promise(0.2, 0.1, 20), rng=np.random.default_rng(0))
-    assert outcome.labelled == len(texts)
-    assert outcome.guarantee is not None
-    assert outcome.guarantee.threshold is not None
-    for top in (20, 30):
-        promise = Retriever(gallery).search(text=texts[0], top=top).promise
-        assert promise is not None
-        assert promise.startswith("at most 20.0% wrong answers (nothing relevant among the first 20)")
-
-    wrong_id = gallery.rows([0])[0].id
-    wrong = [KnownQuery(text, frozenset([wrong_id])) for text in texts]
-    outcome = calibrate(gallery, wrong, "text", promise=Promise(0.05, 0.1, 1), rng=np.random.default_rng(0))
-    assert outcome.guarantee is not None
-    assert outcome.guarantee.threshold is None
-    assert "no threshold achieves" in outcome.guarantee.describe()
-    assert Retriever(gallery).search(text=texts[0]).promise is None
-
-
-def test_a_promise_is_made_only_of_searches_like_those_it_was_tested_on(tmp_path: Path) -> None:
-    made = Gallery.create(tmp_path / "g", tiny_model())
-    rows = [Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(31)]
-    vectors = _unit(np.random.default_rng(1).standard_normal((31, 32)))
-    made.append(rows[:30], vectors[:30])
-    texts = [f"{word} number {n}" for n in range(40) for word in WORDS]
-    found = Retriever(made).search_batch(texts=texts, top=20)
-    known = [
-        KnownQuery(text, frozenset([answer.hits[n % 20].id]))
-        for n, (text, answer) in enumerate(zip(texts, found, strict=True))
-    ]
-    calibrate(made, known, "text", promise=Promise(0.2, 0.1, 20), rng=np.random.default_rng(0))
-
-    assert Retriever(made).search(text=texts[0], top=20).promise is not None
-    assert Retriever(made).search(text=texts[0], top=19).promise is None
-    assert Retriever(made).search(text=texts[0], top=20, filters=Filters(glob="1*")).promise is None
-    assert Retriever(made).search(text=texts[0], top=20, filters=Filters(glob="*")).promise is None
-    for ratio in (0.0, 0.2, 1.0):
-        assert Retriever(made).search(text=texts[0], top=20, refine=Refining(ratio)).promise is None
-    fewer = Refining(refiner=RsRefiner(copies=1))
-    assert Retriever(made).search(text=texts[0], top=20, refine=fewer).promise is None
-
-    path = calibration_path(made, "text", "images")
-    stored = json.loads(path.read_text())
-    older = [{k: v for k, v in g.items() if k not in _TESTED_FOR} for g in stored["guarantees"]]
-    rewrite(made, path, json.dumps(stored | {"format": 1, "guarantees": older}))
-    answer = Retriever(made).search(text=texts[0], top=20)
-    assert (answer.standing.is_calibrated, answer.promise) == (True, None)
-    rewrite(made, path, json.dumps(stored))
-
-    retriever = Retriever(made)
-    assert retriever.search(text=texts[0], top=20).promise is not None
-    made.append(rows[30:], vectors[30:])
-    assert retriever.search(text=texts[0], top=20).promise is None
 
 
 @pytest.mark.parametrize("score", ["vacuity", "similarity", "belief"])

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evidex.encoders.acquaintance import FAINT, WEAK
+from evidex.encoders.domain import FAINT, WEAK
 from evidex.retrieval.certainty.policy import Judged
+from evidex.retrieval.out_of_domain import Bar, Reading
 from evidex.retrieval.scan.partial import Partial, empty
 from evidex.retrieval.standing import Case, Level, Reason, Standing
-from evidex.retrieval.untaught import Bar, Reading
 from evidex.retrieval.wording import HEADLINES, MOST, NEARLY_ALL, explanation, share_in_words
 
 
@@ -21,7 +21,7 @@ def _found(best: float) -> Partial:
 
 SURE, UNSURE = Judged(0.2, False, False, 0.7, 10), Judged(0.95, True, False, 0.3, 10)
 PLAIN = Case(_found(0.6), Reading(), SURE, Bar(0.2, 0.2, 0.4))
-STRANGE = Reading(new_words=("giraffe",))
+OUT_OF_DOMAIN = Reading(new_words=("giraffe",))
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,14 @@ STRANGE = Reading(new_words=("giraffe",))
         (PLAIN, Level.GOOD, "answered", []),
         (replace(PLAIN, judged=replace(SURE, percentile=0.6)), Level.PLAUSIBLE, "answered", [Reason.OTHERS_SURER]),
         (replace(PLAIN, first=empty(0.1), judged=None), Level.EMPTY, "abstained", [Reason.NOTHING_SEARCHED]),
-        (replace(PLAIN, reading=STRANGE), Level.STRANGE, "abstained", [Reason.NEW_WORDS]),
-        (replace(PLAIN, reading=STRANGE, judged=UNSURE), Level.STRANGE, "abstained", [Reason.NEW_WORDS]),
-        (replace(PLAIN, reading=STRANGE, bar=Bar(refuses=False)), Level.UNJUDGED, "answered", [Reason.NOT_CALIBRATED]),
+        (replace(PLAIN, reading=OUT_OF_DOMAIN), Level.OUT_OF_DOMAIN, "abstained", [Reason.NEW_WORDS]),
+        (replace(PLAIN, reading=OUT_OF_DOMAIN, judged=UNSURE), Level.OUT_OF_DOMAIN, "abstained", [Reason.NEW_WORDS]),
+        (
+            replace(PLAIN, reading=OUT_OF_DOMAIN, bar=Bar(refuses=False)),
+            Level.UNJUDGED,
+            "answered",
+            [Reason.NOT_CALIBRATED],
+        ),
         (replace(PLAIN, first=_found(0.1)), Level.NO_MATCH, "abstained", [Reason.BELOW_FLOOR, Reason.FAINT]),
         (replace(PLAIN, first=_found(np.nan)), Level.NO_MATCH, "abstained", [Reason.BELOW_FLOOR, Reason.FAINT]),
         (replace(PLAIN, first=_found(0.3)), Level.LOOK_TWICE, "answered", [Reason.FAINT]),
@@ -63,7 +68,7 @@ def test_the_weightiest_reason_decides(case: Case, level: Level, verdict: str, r
     assert (standing.level, standing.verdict, list(standing.reasons)) == (level, verdict, reasons)
     apart = Reason.NEW_WORDS in reasons or Reason.BELOW_FLOOR in reasons
     assert (standing.percentile is None) == (apart or Reason.NOT_CALIBRATED in reasons or level is Level.EMPTY)
-    assert standing.may_promise == (standing.percentile is not None and verdict != "abstained")
+    assert standing.may_guarantee == (standing.percentile is not None and verdict != "abstained")
 
 
 def test_a_query_asked_again_is_as_faint_as_what_it_found_then() -> None:

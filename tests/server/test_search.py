@@ -15,7 +15,7 @@ import pytest
 
 from evidex.data.acquired import parse_time
 from evidex.data.footprints import Bounds
-from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate
+from evidex.retrieval.certainty.calibrating import GuaranteeRequest, KnownQuery, calibrate
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
@@ -75,7 +75,7 @@ def test_filters_and_modes_reach_the_search(settings: Settings, gallery: Gallery
     assert nothing["headline"] == "There was nothing to search"
 
 
-def test_a_promise_is_shown_only_in_the_mode_it_was_tested_in(settings: Settings, tmp_path: Path) -> None:
+def test_a_guarantee_is_shown_only_in_the_mode_it_was_tested_in(settings: Settings, tmp_path: Path) -> None:
     made = make_gallery(tmp_path, calibrated=False)
     texts = [f"{ANSWERED} {n}" for n in range(100)]
     found = Retriever(made).search_batch(texts=texts, top=12)
@@ -83,7 +83,7 @@ def test_a_promise_is_shown_only_in_the_mode_it_was_tested_in(settings: Settings
         KnownQuery(text, frozenset([answer.hits[n % 12].id]))
         for n, (text, answer) in enumerate(zip(texts, found, strict=True))
     ]
-    outcome = calibrate(made, known, "text", promise=Promise(0.4, 0.1, 12), rng=np.random.default_rng(1))
+    outcome = calibrate(made, known, "text", guarantee=GuaranteeRequest(0.4, 0.1, 12), rng=np.random.default_rng(1))
     assert outcome.guarantee is not None
     assert outcome.guarantee.threshold is not None
     made.add_texts(["a row of another kind changes nothing for pictures"])
@@ -91,17 +91,17 @@ def test_a_promise_is_shown_only_in_the_mode_it_was_tested_in(settings: Settings
     async def ask(client: httpx.AsyncClient) -> tuple[Any, list[Any]]:
         modes = ({"mode": "auto"}, {"mode": "plain"}, {"mode": "careful"}, {"top": 11}, {"glob": "*"})
         found = [(await client.post("/search", json={"text": texts[0], **mode})).json() for mode in modes]
-        return (await client.get("/gallery")).json(), [answer["promise"] for answer in found]
+        return (await client.get("/gallery")).json(), [answer["guarantee"] for answer in found]
 
     served = replace(settings, gallery=made.path)
-    about, promises = asking(served, ask)
-    assert "among the first 12" in promises[0]
-    assert promises[1:] == [None] * 4
-    assert [calibration["promise"] for calibration in about["calibrations"]] == promises[:1]
+    about, guarantees = asking(served, ask)
+    assert "among the first 12" in guarantees[0]
+    assert guarantees[1:] == [None] * 4
+    assert [calibration["guarantee"] for calibration in about["calibrations"]] == guarantees[:1]
     made.append([replace(made.rows([0])[0], id="another")], made.vectors[:1])
-    about, promises = asking(served, ask)
-    assert promises == [None] * 5
-    assert [calibration["promise"] for calibration in about["calibrations"]] == [None]
+    about, guarantees = asking(served, ask)
+    assert guarantees == [None] * 5
+    assert [calibration["guarantee"] for calibration in about["calibrations"]] == [None]
 
 
 def test_each_verdict_has_its_headline(settings: Settings, gallery: Gallery) -> None:

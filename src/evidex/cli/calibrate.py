@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from evidex.retrieval.certainty.calibrating import KnownQuery, Outcome
+    import numpy as np
+
+    from evidex.retrieval.certainty.calibrating import CalibrationOutcome, GuaranteeRequest, KnownQuery
+    from evidex.retrieval.gallery import Gallery
 
 
 def command(
@@ -22,13 +25,13 @@ def command(
     dataset: Annotated[Path | None, typer.Option(help="Dataset folder whose captions are the queries.")] = None,
     split: Annotated[str, typer.Option(help="Split of the dataset.")] = "val",
     alpha: Annotated[float, typer.Option(help="Largest share of wrong answers among those given.")] = 0.1,
-    delta: Annotated[float, typer.Option(help="Chance that the promise does not hold.")] = 0.1,
+    delta: Annotated[float, typer.Option(help="Chance that the guarantee does not hold.")] = 0.1,
     top: Annotated[int, typer.Option(min=1, help="An answer is right if a relevant item is among so many hits.")] = 10,
     score: Annotated[
         str | None,
         typer.Option(
-            help="What queries are judged by: reckoned (learnt from known answers), vacuity, similarity or belief. "
-            "Without it: reckoned where there are answers enough to learn from, else vacuity."
+            help="What queries are judged by: learned (from known answers), vacuity, similarity or belief. "
+            "Without it: learned where there are answers enough to learn from, else vacuity."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same calibration.")] = 0,
@@ -36,19 +39,15 @@ def command(
 ) -> None:
     """Calibrate with queries of the kind that will be asked; without any, by what the gallery holds alone.
 
-    Where the right answers are known and in the gallery, the chance of a right answer is learnt from one half of them,
-    and from the other a threshold is sought that keeps the promise of --alpha and --delta; it is said if there is none.
+    Where the right answers are known and in the gallery, the chance of a right answer is learned from one half of them,
+    and from the other a threshold is sought that guarantees --alpha and --delta; it is said if there is none.
     """
-    from dataclasses import replace
-
     import numpy as np
 
     from evidex.cli.console import print_json
     from evidex.errors import InputError
-    from evidex.retrieval.certainty.calibrating import Promise, calibrate
-    from evidex.retrieval.certainty.calibration_store import forget
+    from evidex.retrieval.certainty.calibrating import GuaranteeRequest
     from evidex.retrieval.certainty.known_queries import dataset_queries, read_queries
-    from evidex.retrieval.certainty.self_calibrating import self_calibrate
     from evidex.retrieval.gallery import Gallery
 
     if queries is not None and dataset is not None:
@@ -59,23 +58,11 @@ def command(
     opened = Gallery.open(gallery)
     rng = np.random.default_rng(seed)
     if queries is None and dataset is None:
-        outcomes = self_calibrate(opened, rng, score=score)
-        if not outcomes:
-            raise InputError(f"'{gallery}' holds no pictures to calibrate itself by; give --queries or --dataset")
-        forget(opened)  # only now: what was given stays where this fails
+        outcomes = _by_itself(opened, rng, score)
     else:
         known: dict[Any, list[KnownQuery]]
         known = read_queries(queries) if queries is not None else dataset_queries(dataset, split, rng)  # type: ignore[arg-type]
-        if not any(known.values()):
-            raise InputError(f"'{queries or dataset}' holds no query; give at least twenty")
-        outcomes = [
-            replace(
-                calibrate(opened, part, direction, promise=Promise(alpha, delta, top), score=score, rng=rng),
-                source=str(queries or dataset),
-            )
-            for direction, part in known.items()
-            if part
-        ]
+        outcomes = _by_queries(opened, known, str(queries or dataset), GuaranteeRequest(alpha, delta, top), score, rng)
     if as_json:
         print_json([_content(outcome) for outcome in outcomes])
     else:
@@ -83,7 +70,41 @@ def command(
             _tell(outcome)
 
 
-def _content(outcome: Outcome) -> dict[str, Any]:
+def _by_itself(gallery: Gallery, rng: np.random.Generator, score: str | None) -> list[CalibrationOutcome]:
+    from evidex.errors import InputError
+    from evidex.retrieval.certainty.calibration_store import forget
+    from evidex.retrieval.certainty.self_calibrating import self_calibrate
+
+    outcomes = self_calibrate(gallery, rng, score=score)
+    if not outcomes:
+        raise InputError(f"'{gallery.path}' holds no pictures to calibrate itself by; give --queries or --dataset")
+    forget(gallery)  # only now: what was given stays where this fails
+    return outcomes
+
+
+def _by_queries(
+    gallery: Gallery,
+    known: dict[Any, list[KnownQuery]],
+    source: str,
+    guarantee: GuaranteeRequest,
+    score: str | None,
+    rng: np.random.Generator,
+) -> list[CalibrationOutcome]:
+    from dataclasses import replace
+
+    from evidex.errors import InputError
+    from evidex.retrieval.certainty.calibrating import calibrate
+
+    if not any(known.values()):
+        raise InputError(f"'{source}' holds no query; give at least twenty")
+    return [
+        replace(calibrate(gallery, part, direction, guarantee=guarantee, score=score, rng=rng), source=source)
+        for direction, part in known.items()
+        if part
+    ]
+
+
+def _content(outcome: CalibrationOutcome) -> dict[str, Any]:
     from dataclasses import asdict
 
     calibration, guarantee = outcome.calibration, outcome.guarantee
@@ -94,7 +115,7 @@ def _content(outcome: Outcome) -> dict[str, Any]:
         "count": len(calibration.scores) + outcome.taught,
         "taught": outcome.taught,
         "labelled": outcome.labelled,
-        "strange": outcome.strange,
+        "out_of_domain": outcome.out_of_domain,
         "unknown": outcome.unknown,
         "score": calibration.score,
         "gallery_size": calibration.gallery_size,
@@ -103,7 +124,7 @@ def _content(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _tell(outcome: Outcome) -> None:
+def _tell(outcome: CalibrationOutcome) -> None:
     from evidex.retrieval.certainty.learning import LEAST_KNOWN
 
     calibration = outcome.calibration
@@ -111,15 +132,15 @@ def _tell(outcome: Outcome) -> None:
         f"{calibration.direction} queries among {outcome.target}: {len(calibration.scores) + outcome.taught} from "
         f"{outcome.source}, {outcome.labelled} with a known answer, judged by {calibration.score}"
     )
-    if calibration.reckoning is not None:
+    if calibration.learned_score is not None:
         teachers = f"{outcome.taught} of them" if outcome.taught else "captions of the gallery"
-        typer.echo(f"learnt from {teachers}" + (f": {outcome.worth.describe()}" if outcome.worth else ""))
+        typer.echo(f"learned from {teachers}" + (f": {outcome.worth.describe()}" if outcome.worth else ""))
     elif outcome.labelled >= LEAST_KNOWN:
         typer.echo("what they teach is no better than the highest similarity, so it is not used")
     elif outcome.labelled:
         typer.echo(f"with {LEAST_KNOWN} known answers or more it could learn how likely an answer is right")
-    if outcome.strange:
-        typer.echo(f"{outcome.strange} more were left out: the model was never taught what they are about")
+    if outcome.out_of_domain:
+        typer.echo(f"{outcome.out_of_domain} more were left out: the model was never taught what they are about")
     if outcome.unknown:
         typer.echo(f"the answers of {outcome.unknown} are not in the gallery; name rows by id, path or file name")
     if outcome.guarantee is not None:

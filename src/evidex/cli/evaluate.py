@@ -19,7 +19,8 @@ def command(
         typer.Option(min=0.0, max=1.0, help="Refine this share of the most uncertain queries; may be repeated."),
     ] = None,
     absent: Annotated[
-        bool, typer.Option(help="Measure whether missing answers are noticed (scene class removed, foreign queries).")
+        bool,
+        typer.Option(help="Measure whether missing answers are noticed (scene class removed, out-of-domain queries)."),
     ] = True,
     batch_size: Annotated[int, typer.Option(min=1, help="Items encoded at once.")] = 64,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the accelerator if there is one.")] = None,
@@ -30,6 +31,7 @@ def command(
     from evidex.cli.console import output_console, progress_bar
     from evidex.data.datasets import load_dataset
     from evidex.encoders.model import load_model
+    from evidex.evaluation.deferral import Refinements
     from evidex.evaluation.protocol import evaluate
     from evidex.evaluation.table import print_evaluation
     from evidex.files import check_folder, check_target, write_json_atomic
@@ -45,7 +47,7 @@ def command(
             encoder,
             data,
             noisy_seed=noisy_seed if noisy else None,
-            ratios=tuple(defer or ()),
+            refinements=Refinements(tuple(defer or ())),
             absent=absent,
             batch_size=batch_size,
             progress=progress,
@@ -55,8 +57,8 @@ def command(
         write_json_atomic(json_path, {"model": model, **found.to_json()})
         typer.echo(f"all figures: {json_path}", err=True)
     if figures is not None:
+        from evidex.evaluation.figure_files import write_figures
         from evidex.evaluation.noisy import NoisySplit
-        from evidex.evaluation.pictures import write_figures
 
         paths = write_figures(found, NoisySplit(data, noisy_seed) if noisy else data, figures)
         typer.echo(f"{len(paths)} pictures: {figures}", err=True)

@@ -53,7 +53,7 @@ def command(
     from evidex.retrieval.filters import Filters
     from evidex.retrieval.gallery import Gallery
     from evidex.retrieval.retriever import Retriever
-    from evidex.retrieval.setting_up import set_up
+    from evidex.retrieval.warm_up import warm_up
 
     if among not in (None, "images", "texts"):
         raise InputError(f"among '{among}' is unknown; use images or texts")
@@ -62,7 +62,7 @@ def command(
         check_sheet(sheet)
     filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob)
     opened = Gallery.open(gallery, load_model(model) if model is not None else None)
-    preparing = set_up(opened, "text" if image is None else "image")
+    warming = warm_up(opened, "text" if image is None else "image")
     example = image if bands is None or image is None else _rendered(image, bands)
     found = Retriever(opened).search(text=text, image=example, top=top, filters=filters, among=among)  # type: ignore[arg-type]
     if image is not None:
@@ -79,7 +79,7 @@ def command(
     elif as_json:
         print_json(answer.json())
     else:
-        _show(opened, answer, pictures, preparing)
+        _show(opened, answer, pictures, warming)
     if open_sheet and sheet is not None:
         typer.launch(str(sheet.resolve()))
 
@@ -112,18 +112,18 @@ def _check(text: str | None, image: Path | None, both_formats: bool) -> None:
         raise InputError("--json and --geojson are both given; choose one")
 
 
-def _show(gallery: Gallery, answer: Answer, pictures: bool, preparing: float) -> None:
+def _show(gallery: Gallery, answer: Answer, pictures: bool, warming: float) -> None:
     from rich.text import Text
 
     from evidex.cli.console import output_console
+    from evidex.cli.half_blocks import can_show
     from evidex.cli.hit_table import hit_table
-    from evidex.cli.pictures import can_show
 
     console = output_console()
     console.print(Text(answer.headline, style=_STYLES[answer.standing.level.tone]))
     console.print(Text(answer.explanation))
-    if answer.promise:
-        console.print(Text(f"Promise: {answer.promise}.", style="dim"))
+    if answer.guarantee:
+        console.print(Text(f"Guarantee: {answer.guarantee}.", style="dim"))
     if not answer.hits:
         return
     draw = (lambda hit: _drawn(gallery, hit)) if pictures and can_show(console) else None
@@ -134,7 +134,7 @@ def _show(gallery: Gallery, answer: Answer, pictures: bool, preparing: float) ->
     new = answer.refinement is not None and answer.refinement.entered
     console.print(
         f"{answer.verdict}, uncertainty {answer.uncertainty:.4f}{percentile}, {answer.searched} searched, "
-        f"{answer.timings.total:.0f} ms after {preparing:.1f} s of set-up"
+        f"{answer.timings.total:.0f} ms after {warming:.1f} s of warm-up"
         + ("; + = new after refinement" if new else ""),
         style="dim",
         highlight=False,
@@ -142,7 +142,7 @@ def _show(gallery: Gallery, answer: Answer, pictures: bool, preparing: float) ->
 
 
 def _drawn(gallery: Gallery, hit: Hit) -> RenderableType:
-    from evidex.cli.pictures import half_blocks
+    from evidex.cli.half_blocks import half_blocks
     from evidex.retrieval.contact_sheet import thumbnail
 
     picture = thumbnail(gallery, hit, 96)

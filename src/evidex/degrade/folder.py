@@ -14,8 +14,8 @@ import numpy as np
 
 from evidex.data.images import decode_image
 from evidex.data.records import Skip
+from evidex.degrade.float_images import to_floats, to_picture
 from evidex.degrade.image import Degradation, degrade_image
-from evidex.degrade.pictures import to_floats, to_picture
 from evidex.documents import is_file, is_folder
 from evidex.errors import ImageError, InputError
 from evidex.files import check_folder, sync_directory, write_json_atomic

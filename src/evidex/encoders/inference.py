@@ -55,7 +55,7 @@ def folded(tower: ImageTower) -> ImageTower:
 
 
 def _fold(convolution: nn.Conv2d, norm: nn.BatchNorm2d) -> None:
-    """Put ``norm``, as it acts after training, into ``convolution``; reckoned in float64."""
+    """Put ``norm``, as it acts after training, into ``convolution``; computed in float64."""
     mean, variance = norm.running_mean, norm.running_var
     if mean is None or variance is None:
         raise TypeError("a batch norm without running statistics cannot be folded; keep its statistics in training")

@@ -15,10 +15,11 @@ import torch
 
 from evidex.data.images import decode_image, to_rgb
 from evidex.documents import is_file, is_folder, parse_json
-from evidex.encoders.acquaintance import Acquaintance
+from evidex.encoders.domain import Domain
 from evidex.encoders.protocol import DualEncoder
 from evidex.errors import ModelError
 from evidex.files import write_atomic
+from evidex.old_names import tensor_name
 from evidex.progress import Progress, silent
 from evidex.weights.shipped import DEFAULT, MODELS, NAMES, shipped_path
 from evidex.weights.unpacking import whole_model
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
     from evidex.encoders.inference import InferenceTowers
 
-FORMAT = 1
-_ACQUAINTANCE = "acquaintance/"  # before the names of tensors that are no weights
+FORMAT = 2
+_READABLE = (1, 2)
+_DOMAIN = "domain/"  # before the names of tensors that are no weights
 _MOST_LAYERS = 1024
 # What building a network from a description that describes none raises.
 _WRONG_DESCRIPTION = (
@@ -47,12 +49,12 @@ class Model:
         temperature: float,
         *,
         card: dict[str, Any] | None = None,
-        acquaintance: Acquaintance | None = None,
+        domain: Domain | None = None,
     ) -> None:
         self.encoder = encoder.eval()
         self.temperature = temperature
         self.card = card or {}  # how the model came about and what it scored
-        self.acquaintance = acquaintance  # which texts it can know about, where that was measured
+        self.domain = domain  # which texts it can know about, where that was measured
         self._fingerprint: str | None = None
         self._inference: InferenceTowers | None = None
 
@@ -148,8 +150,8 @@ class Model:
         weights = {name: value.contiguous().cpu() for name, value in stored.encoder.state_dict().items()}
         if half:
             weights = {name: value.half() if value.is_floating_point() else value for name, value in weights.items()}
-        if self.acquaintance is not None:
-            weights |= _acquaintance_tensors(self.acquaintance)
+        if self.domain is not None:
+            weights |= _domain_tensors(self.domain)
         write_atomic(path, save(weights, {"evidex": json.dumps(description, allow_nan=False)}))
 
 
@@ -252,49 +254,50 @@ def _read(path: Path) -> Model:
             if metadata is None:
                 raise ModelError(f"'{path}' holds weights but no evidex model; train one with 'evidex train'")
             description = _checked(parse_json(metadata), path)
-            shapes = {name: tuple(stream.get_slice(name).get_shape()) for name in stream.keys()}  # noqa: SIM118
+            stored = {tensor_name(name): name for name in stream.keys()}  # noqa: SIM118
+            shapes = {name: tuple(stream.get_slice(stored[name]).get_shape()) for name in stored}
             _check_shapes(description["spec"], shapes, path)
             encoder = build_encoder(description["spec"])
-            weights = {name: stream.get_tensor(name) for name in shapes}
-            acquaintance = _take_acquaintance(weights, encoder.dim)
+            weights = {name: stream.get_tensor(stored[name]) for name in stored}
+            domain = _take_domain(weights, encoder.dim)
     except (SafetensorError, OSError, MemoryError, *_WRONG_DESCRIPTION) as error:
         cause = str(error).partition("\n")[0]
         raise ModelError(f"'{path}' is no readable model ({cause}); fetch or train it again") from None
     state = encoder.state_dict()
     encoder.load_state_dict({name: value.to(state[name].dtype) for name, value in weights.items()})
-    model = Model(encoder, description["temperature"], card=description.get("card"), acquaintance=acquaintance)
+    model = Model(encoder, description["temperature"], card=description.get("card"), domain=domain)
     if model.fingerprint != description["fingerprint"]:
         raise ModelError(f"'{path}': the weights are not those that were saved; fetch or train it again")
     return model
 
 
-def _acquaintance_tensors(known: Acquaintance) -> dict[str, torch.Tensor]:
+def _domain_tensors(known: Domain) -> dict[str, torch.Tensor]:
     words = np.frombuffer("\n".join(sorted(known.words)).encode(), np.uint8)
     parts: dict[str, np.ndarray] = {
         "words": words, "mean": known.mean, "directions": known.directions, "lengths": known.lengths,
     }  # fmt: skip
     if known.matches is not None:
         parts["matches"] = known.matches
-    return {f"{_ACQUAINTANCE}{name}": torch.from_numpy(value.copy()) for name, value in parts.items()}
+    return {f"{_DOMAIN}{name}": torch.from_numpy(value.copy()) for name, value in parts.items()}
 
 
-def _take_acquaintance(weights: dict[str, torch.Tensor], dim: int) -> Acquaintance | None:
+def _take_domain(weights: dict[str, torch.Tensor], dim: int) -> Domain | None:
     """Take what is no weight out of ``weights``; ValueError, KeyError or TypeError if it is not whole."""
-    parts = {name: weights.pop(name).numpy() for name in list(weights) if name.startswith(_ACQUAINTANCE)}
+    parts = {name: weights.pop(name).numpy() for name in list(weights) if name.startswith(_DOMAIN)}
     if not parts:
         return None
     words, mean, directions, lengths = (
-        parts[f"{_ACQUAINTANCE}{name}"] for name in ("words", "mean", "directions", "lengths")
+        parts[f"{_DOMAIN}{name}"] for name in ("words", "mean", "directions", "lengths")
     )
     if len(mean) != dim:
-        raise ValueError(f"the acquaintance is of {len(mean)} dimensions, not {dim}")
-    matches = parts.get(f"{_ACQUAINTANCE}matches")
-    return Acquaintance(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths, matches)
+        raise ValueError(f"the domain is of {len(mean)} dimensions, not {dim}")
+    matches = parts.get(f"{_DOMAIN}matches")
+    return Domain(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths, matches)
 
 
 def _checked(description: Any, path: Path) -> dict[str, Any]:
     """Return the header's description if it is whole."""
-    if not isinstance(description, dict) or description.get("format") != FORMAT:
+    if not isinstance(description, dict) or description.get("format") not in _READABLE:
         found = description.get("format") if isinstance(description, dict) else None
         raise ModelError(f"'{path}' has model format {found}, this version reads {FORMAT}; update evidex")
     temperature = description.get("temperature")
@@ -321,7 +324,7 @@ def _check_shapes(spec: dict[str, Any], found: dict[str, tuple[int, ...]], path:
     """Compare the description with the weights before anything of the described size is made: a number may be wrong."""
     with torch.device("meta"):
         expected = {name: tuple(value.shape) for name, value in build_encoder(spec).state_dict().items()}
-    weights = {name: shape for name, shape in found.items() if not name.startswith(_ACQUAINTANCE)}
+    weights = {name: shape for name, shape in found.items() if not name.startswith(_DOMAIN)}
     wrong = [name for name in sorted({*expected, *weights}) if expected.get(name) != weights.get(name)]
     if wrong:
         raise ModelError(f"'{path}': weights do not fit the architecture (first difference: '{wrong[0]}')")

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
+from evidex.evaluation.query_uncertainty import SCORE_NAMES, Scores, uncertainty_scores
 from evidex.evaluation.recall import Similarity, as_matrix
-from evidex.evaluation.scores import SCORE_NAMES, Scores, uncertainty_scores
 from evidex.evaluation.selective import auroc
 
 

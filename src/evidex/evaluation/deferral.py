@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.evaluation.features import Encoded, Encoder, Images, Split, match
+from evidex.evaluation.features import Encoded, EvaluatedModel, Images, Split, match
 from evidex.evaluation.recall import recall_of, standing_i2t, standing_t2i
 from evidex.evaluation.result import Deferral
 from evidex.evaluation.stages import Stages
@@ -20,27 +21,40 @@ if TYPE_CHECKING:
     from evidex.retrieval.refine import Refiner
 
 
+@dataclass(frozen=True)
+class Refinements:
+    """Which queries are refined, and how."""
+
+    ratios: tuple[float, ...] = ()
+    """Shares of the most uncertain queries; recall is measured for each."""
+    refiner: Refiner | None = None
+    """RS-TTA where there is none."""
+    seed: int = 0
+
+
+NO_REFINEMENTS = Refinements()
+
+
 def refine_and_rank(
-    model: Encoder,
+    model: EvaluatedModel,
     split: Split,
     encoded: Encoded,
-    ratios: Sequence[float],
+    asked: Refinements,
     *,
     image_uncertainty: NDArray[np.float64],
     text_uncertainty: NDArray[np.float64],
-    refiner: Refiner | None = None,
-    seed: int = 0,
     progress: Progress = silent,
 ) -> tuple[Deferral, ...]:
-    """Recall for each of ``ratios``, the share of queries that are refined; the gallery stays as it is.
+    """Recall for each ratio that is asked for; the gallery stays as it is.
 
     A query is refined alike at every ratio, so those of the largest ratio are refined once and serve all.
     """
     from evidex.retrieval.refine import RsRefiner, deferred, refine_queries
 
+    ratios, seed = asked.ratios, asked.seed
     if not ratios:
         return ()
-    chosen = refiner or RsRefiner()
+    chosen = asked.refiner or RsRefiner()
     largest = max(ratios)
     images, texts = encoded.images.copy(), encoded.texts.copy()
     image_places = np.flatnonzero(deferred(image_uncertainty, largest)).tolist()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _IMAGES_IN_MEMORY = 256
 
 
-class Encoder(Protocol):
+class EvaluatedModel(Protocol):
     """What the evaluation asks of a model."""
 
     @property
@@ -92,7 +92,7 @@ def match(image_features: NDArray[np.float32], text_features: NDArray[np.float32
 
 
 def encode_texts(
-    model: Encoder, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = silent
+    model: EvaluatedModel, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = silent
 ) -> NDArray[np.float32]:
     """Features of ``texts`` where each distinct text is encoded once, so that equal texts get equal features.
 
@@ -106,7 +106,7 @@ def encode_texts(
 
 
 def encode_images(
-    model: Encoder,
+    model: EvaluatedModel,
     images: Images,
     indices: Sequence[int] | None = None,
     *,

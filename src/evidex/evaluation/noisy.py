@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.degrade.float_images import to_floats, to_picture
 from evidex.degrade.image import Degradation, degrade_image
 from evidex.degrade.lexicon import Lexicon
-from evidex.degrade.pictures import to_floats, to_picture
 from evidex.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.evaluation.features import Encoded
+from evidex.evaluation.query_uncertainty import Scores
 from evidex.evaluation.recall import Recall
 from evidex.evaluation.scene_names import SceneNames
-from evidex.evaluation.scores import Scores
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class ScoreQuality:
     """Of degraded against clean queries."""
     removed_class_auroc: float | None = None
     """Of queries whose scene class was taken out of the gallery against the same queries with it."""
-    foreign_auroc: float | None = None
+    out_of_domain_auroc: float | None = None
     """Of queries from another world against the split's own."""
     error_auroc_spread: Mapping[int, float] | None = None
-    """Standard deviation over the halves of the split, of a score that had to be learnt from the other half."""
+    """Standard deviation over the halves of the split, of a score that had to be learned from the other half."""
 
     def to_json(self) -> dict[str, Any]:
         spread = self.error_auroc_spread
@@ -42,13 +42,13 @@ class ScoreQuality:
             "aurc": {str(k): number(value) for k, value in self.aurc.items()},
             "degraded_auroc": number(self.degraded_auroc),
             "removed_class_auroc": number(self.removed_class_auroc),
-            "foreign_auroc": number(self.foreign_auroc),
+            "out_of_domain_auroc": number(self.out_of_domain_auroc),
             **({} if spread is None else {"error_auroc_spread": {str(k): number(v) for k, v in spread.items()}}),
         }
 
 
 @dataclass(frozen=True, eq=False)
-class Direction:
+class DirectionResult:
     """One direction of retrieval: a row of ``scores`` and ``hits`` for every query, and what they are worth."""
 
     scores: Scores
@@ -102,8 +102,8 @@ class Evaluation:
     images: int
     captions: int
     recall: Recall
-    i2t: Direction
-    t2i: Direction
+    i2t: DirectionResult
+    t2i: DirectionResult
     subject: Subject = Subject()
     clean_recall: Recall | None = None
     """Recall of the same split without degradation, where the split was degraded."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from evidex.evaluation.recall import Recall
-from evidex.evaluation.result import Direction, Evaluation, ScoreQuality
+from evidex.evaluation.result import DirectionResult, Evaluation, ScoreQuality
 from evidex.evaluation.scene_names import FIRST, SceneNames
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ SCORE_TITLES = {
     "entropy": "softmax entropy",
     "belief": "belief 1 − α/S",
     "dissonance": "dissonance",
-    "reckoned": "learnt, cross-fitted",
+    "learned": "learned, cross-fitted",
 }
 _COLUMNS: tuple[tuple[str, Callable[[ScoreQuality], float | None], bool], ...] = (
     ("wrong@1", lambda quality: quality.error_auroc[1], True),
     ("wrong@10", lambda quality: quality.error_auroc[10], True),
     ("degraded", lambda quality: quality.degraded_auroc, True),
     ("class gone", lambda quality: quality.removed_class_auroc, True),
-    ("foreign", lambda quality: quality.foreign_auroc, True),
+    ("out of domain", lambda quality: quality.out_of_domain_auroc, True),
     ("AURC@1", lambda quality: quality.aurc[1], False),
     ("AURC@10", lambda quality: quality.aurc[10], False),
 )
@@ -77,7 +77,7 @@ def by_name(found: SceneNames) -> str:
     return said
 
 
-def uncertainty_table(direction: Direction, title: str) -> Table:
+def uncertainty_table(direction: DirectionResult, title: str) -> Table:
     """A row a score, a column a task; the best of each column is bold, what was not measured has no column."""
     table = _table(title)
     table.add_column("score")

@@ -9,6 +9,7 @@ import torch
 from evidex.config import LossConfig
 from evidex.losses.contrastive import hardest_triplet_loss, info_nce_loss, polynomial_loss
 from evidex.losses.edl import edl_parts
+from evidex.losses.regression import regression_loss
 from evidex.losses.relation import relation_loss
 from evidex.losses.ucl import ucl_loss
 
@@ -77,6 +78,10 @@ def _elc(
         image = _relation(features.image, features.image_mentor, config)
         text = _relation(features.text, features.text_mentor, config)
         parts["relation"] = config.b3 * (image + text)  # Eq. 18
+    if config.b4:
+        image = regression_loss(features.image, features.image_mentor)
+        text = regression_loss(features.text, features.text_mentor)
+        parts["regression"] = config.b4 * (image + text)
     return parts
 
 

@@ -36,7 +36,7 @@ class Answer:
     """u = K/S in (0, 1): the share of belief that no evidence supports, of the query that the hits belong to."""
     searched: int
     """Rows that passed the filters."""
-    promise: str | None
+    guarantee: str | None
     """What the calibration guarantees about answers that are given; None where it was not tested for such a search."""
     refinement: Refinement | None
     timings: Timings
@@ -112,7 +112,7 @@ class Answer:
             "apart": self.apart,
             "apart_line": self.apart_line,
             "calibrated": standing.is_calibrated,
-            "promise": self.promise,
+            "guarantee": self.guarantee,
             "searched": self.searched,
             "refinement": None if self.refinement is None else asdict(self.refinement),
             "timings_ms": {**asdict(self.timings), "total": self.timings.total},

@@ -1,6 +1,6 @@
 """What is asked for, without the words in which people ask: "show me images of a river" is a question for a river.
 
-Captions describe; they never say "find" or "show me", so such words mean nothing to a model that learnt from captions,
+Captions describe; they never say "find" or "show me", so such words mean nothing to a model that learned from captions,
 and drown what does.
 """
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.degrade.float_images import to_floats, to_picture
 from evidex.degrade.generic_tta import Thesaurus, augment_image_generic, augment_text_generic
 from evidex.degrade.lexicon import Lexicon
-from evidex.degrade.pictures import to_floats, to_picture
 from evidex.degrade.rs_tta import augment_image, augment_text
 from evidex.degrade.wordnet import load_wordnet
 from evidex.errors import InputError
@@ -31,7 +31,7 @@ REFINE_RATIO = 0.1
 _QUERIES_AT_ONCE = {"text": 256, "image": 32}
 
 
-class Encoder(Protocol):
+class FeatureModel(Protocol):
     """What refinement asks of a model."""
 
     def encode_images(self, images: Sequence[Any], *, batch_size: int = 64) -> Features: ...
@@ -113,7 +113,7 @@ def refine_features(original: Features, copies: Features) -> Features:
 
 
 def refine_queries(
-    model: Encoder,
+    model: FeatureModel,
     queries: Sequence[str | Path | Image],
     kind: Kind,
     refiner: Refiner,
@@ -186,14 +186,14 @@ def _picture(query: str | Path | Image) -> Image:
     return decode_image(query) if isinstance(query, str | Path) else to_rgb(query)
 
 
-def _refine_forms(model: Encoder, forms: list[list[Any]], kind: Kind) -> list[Features]:
+def _refine_forms(model: FeatureModel, forms: list[list[Any]], kind: Kind) -> list[Features]:
     flat = [form for group in forms for form in group]
     rows = _encode_texts(model, flat) if kind == "text" else model.encode_images(flat)
     ends = np.cumsum([len(group) for group in forms])
     return [refine_features(part[0], part[1:]) for part in np.split(rows, ends[:-1])]
 
 
-def _encode_texts(model: Encoder, texts: list[str]) -> Features:
+def _encode_texts(model: FeatureModel, texts: list[str]) -> Features:
     """Each distinct text once: many copies of a short caption are the caption itself."""
     number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     return model.encode_texts(list(number))[[number[text] for text in texts]]

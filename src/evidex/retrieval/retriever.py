@@ -18,13 +18,13 @@ from evidex.retrieval.encoding import encode, encode_again
 from evidex.retrieval.filters import NO_FILTERS, Filters, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.hits import Hit, Refinement
+from evidex.retrieval.out_of_domain import Bar, readings
 from evidex.retrieval.queries import Direction, Query, check_query, shown
 from evidex.retrieval.refine import AS_CALIBRATED, Refining
 from evidex.retrieval.rows import Row
 from evidex.retrieval.scan.partial import Partial, ScanResult
 from evidex.retrieval.searchable import OwnRows, Searchable, Selection
 from evidex.retrieval.standing import Case, Standing
-from evidex.retrieval.untaught import Bar, readings
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -57,7 +57,7 @@ class _Found:
 class Retriever:
     """Searches one gallery, or the ``rows`` of one that lies on several machines.
 
-    Without a calibration none is refined, and none refused but texts that are strange to the model or find no match.
+    Without a calibration none is refined, and none refused but texts that are out of domain or find no match.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class Retriever:
         target = search.among or self.rows.default_target()
         policy = self.rows.policy(search.direction, target, search.refine.ratio, self._abstain_ratio)
         bar = Bar.of(
-            self.gallery.model.acquaintance,
+            self.gallery.model.domain,
             search.direction,
             target,
             # A calibration compares a query with others in the same rows. Of what all of these are without it cannot
@@ -170,10 +170,10 @@ class Retriever:
             refuses=self._abstain_ratio > 0,
         )
         found = self._find(queries, search, self.rows.select(search.filters, target), policy, bar)
-        promise = None
+        guarantee = None
         if policy is not None and search.filters == NO_FILTERS and search.refine.refiner is None:
-            promise = policy.promise(top=search.top, searched=found[0].first.count)
-        return self._answers(queries, found, search, promise)
+            guarantee = policy.guaranteed(top=search.top, searched=found[0].first.count)
+        return self._answers(queries, found, search, guarantee)
 
     def _find(
         self, queries: Sequence[Query], search: Search, rows: Selection, policy: Policy | None, bar: Bar
@@ -211,7 +211,7 @@ class Retriever:
         ]
 
     def _answers(
-        self, queries: Sequence[Query], found: Sequence[_Found], search: Search, promise: str | None
+        self, queries: Sequence[Query], found: Sequence[_Found], search: Search, guarantee: str | None
     ) -> list[Answer]:
         start = time.perf_counter()
         rows = self._looked_up(*(part.first.ids for part in found), *(part.final.ids for part in found))
@@ -228,7 +228,7 @@ class Retriever:
                 standing=one.standing,
                 uncertainty=one.final.uncertainty,
                 searched=one.final.count,
-                promise=promise if one.standing.may_promise else None,
+                guarantee=guarantee if one.standing.may_guarantee else None,
                 refinement=_change(one, rows, search.refine) if one.standing.refined else None,
                 timings=replace(one.timings, rows=row_ms),
             )

@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import Literal
 
 from evidex.retrieval.certainty.policy import Judged
+from evidex.retrieval.out_of_domain import NO_BAR, READ_WHOLE, Bar, Reading
 from evidex.retrieval.refine import REFINE_RATIO
 from evidex.retrieval.scan.partial import Partial
-from evidex.retrieval.untaught import NO_BAR, READ_WHOLE, Bar, Reading
 
 Verdict = Literal["answered", "refined", "abstained"]
 Tone = Literal["answered", "refined", "abstained", "unknown"]
@@ -21,7 +21,7 @@ class Level(StrEnum):
     """What an answer is worth."""
 
     EMPTY = "empty"
-    STRANGE = "strange"
+    OUT_OF_DOMAIN = "out_of_domain"
     NO_MATCH = "no_match"
     UNJUDGED = "unjudged"
     LOOK_TWICE = "look_twice"
@@ -31,7 +31,7 @@ class Level(StrEnum):
     @property
     def refused(self) -> bool:
         """Whether the hits are no answer."""
-        return self in (Level.EMPTY, Level.STRANGE, Level.NO_MATCH)
+        return self in (Level.EMPTY, Level.OUT_OF_DOMAIN, Level.NO_MATCH)
 
     @property
     def tone(self) -> Tone:
@@ -60,7 +60,7 @@ class Reason(StrEnum):
 
 _LEVELS = {
     Reason.NOTHING_SEARCHED: Level.EMPTY,
-    Reason.NEW_WORDS: Level.STRANGE,
+    Reason.NEW_WORDS: Level.OUT_OF_DOMAIN,
     Reason.BELOW_FLOOR: Level.NO_MATCH,
     Reason.LITTLE_EVIDENCE: Level.NO_MATCH,
     Reason.NOT_CALIBRATED: Level.UNJUDGED,
@@ -81,9 +81,9 @@ class Standing:
     """Whether the query was asked again in other forms."""
     percentile: float | None = None
     """Share of the calibration's queries that were more certain; None without a calibration, and where it does not
-    apply: what is strange is left out of it, and what finds no match is nothing it knows about."""
+    apply: what is out of domain is left out of it, and what finds no match is nothing it knows about."""
     chance: float | None = None
-    """That a right row is among the first ``chance_top``, learnt from queries with known answers; None where none were
+    """That a right row is among the first ``chance_top``, learned from queries with known answers; None where none were
     given, where far more or fewer rows were searched than then, and for a query that was asked again."""
     chance_top: int | None = None
     reading: Reading = READ_WHOLE
@@ -107,7 +107,7 @@ class Standing:
         return self.percentile is not None
 
     @property
-    def may_promise(self) -> bool:
+    def may_guarantee(self) -> bool:
         """Whether what the calibration guarantees of answers is about this one."""
         return self.is_calibrated and not self.level.refused
 
@@ -123,22 +123,22 @@ class Case:
     bar: Bar
 
     @property
-    def _is_strange(self) -> bool:
+    def _is_out_of_domain(self) -> bool:
         return bool(self.reading.new_words)
 
     @property
     def _is_below(self) -> bool:
-        return not self._is_strange and self.bar.excludes(self.first.scores)
+        return not self._is_out_of_domain and self.bar.excludes(self.first.scores)
 
     @property
     def asks_again(self) -> bool:
         """Whether the calibration wants it asked in other forms, and it is not refused whatever these find."""
-        refused = self._is_below or (self._is_strange and self.bar.refuses)
+        refused = self._is_below or (self._is_out_of_domain and self.bar.refuses)
         return self.judged is not None and self.judged.unsure and not refused
 
     def standing(self, final: Partial) -> Standing:
         """Of the answer with the rows of ``final``: the first scan's, or those of the query asked again."""
-        judged = None if self._is_strange or self._is_below else self.judged
+        judged = None if self._is_out_of_domain or self._is_below else self.judged
         chance = None if self.asks_again else judged
         return Standing(
             reasons=tuple(reason for reason, holds in self._reasons(final, judged).items() if holds),
@@ -153,14 +153,14 @@ class Case:
     def _reasons(self, final: Partial, judged: Judged | None) -> dict[Reason, bool]:
         empty = self.first.count == 0
         unsupported = self.judged is not None and self.judged.unsupported
-        strange = self._is_strange and not empty and (self.bar.refuses or unsupported)
+        out_of_domain = self._is_out_of_domain and not empty and (self.bar.refuses or unsupported)
         percentile = 0.0 if judged is None else judged.percentile
         return {
             Reason.NOTHING_SEARCHED: empty,
-            Reason.NEW_WORDS: strange,
+            Reason.NEW_WORDS: out_of_domain,
             Reason.BELOW_FLOOR: self._is_below,
             Reason.LITTLE_EVIDENCE: unsupported and judged is not None,
-            Reason.NOT_CALIBRATED: judged is None and not (empty or strange or self._is_below),
+            Reason.NOT_CALIBRATED: judged is None and not (empty or out_of_domain or self._is_below),
             Reason.UNCERTAIN_AT_FIRST: self.asks_again and percentile >= 1 - REFINE_RATIO,
             Reason.IGNORED_WORDS: bool(self.reading.ignored_words),
             Reason.READ_IN_PART: self.reading.in_part,

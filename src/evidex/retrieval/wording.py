@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from evidex.encoders.acquaintance import FAINT, WEAK
+from evidex.encoders.domain import FAINT, WEAK
 from evidex.retrieval.certainty.calibration import LEAST_QUERIES
 from evidex.retrieval.hits import Hit, Refinement
+from evidex.retrieval.out_of_domain import Reading
 from evidex.retrieval.standing import Level, Reason, Standing
-from evidex.retrieval.untaught import Reading
 
 HEADLINES = {
     Level.EMPTY: "There was nothing to search",
-    Level.STRANGE: "The model does not know this",
+    Level.OUT_OF_DOMAIN: "The model does not know this",
     Level.NO_MATCH: "Probably nothing here matches",
     Level.UNJUDGED: "The nearest things in the archive",
     Level.LOOK_TWICE: "Perhaps: look twice",

@@ -97,12 +97,12 @@ def _calibrations(gallery: Gallery, texts: int, max_top: int) -> list[Calibratio
         for target in get_args(Target):
             policy = load_policy(gallery, direction, target, REFINE_RATIO, ABSTAIN_RATIO)
             if policy is not None:
-                promise = policy.promise(top=max_top, searched=rows[target])
-                found.append(_calibration(policy, direction, target, promise))
+                guarantee = policy.guaranteed(top=max_top, searched=rows[target])
+                found.append(_calibration(policy, direction, target, guarantee))
     return found
 
 
-def _calibration(policy: Policy, direction: Direction, target: Target, promise: str | None) -> CalibrationOut:
+def _calibration(policy: Policy, direction: Direction, target: Target, guarantee: str | None) -> CalibrationOut:
     marks = policy.calibration.percentile([policy.refine.threshold, policy.abstain.threshold])
     return CalibrationOut(
         direction=direction,
@@ -111,5 +111,5 @@ def _calibration(policy: Policy, direction: Direction, target: Target, promise: 
         score=policy.calibration.score,
         refine_above=float(marks[0]),
         abstain_above=float(marks[1]),
-        promise=promise,
+        guarantee=guarantee,
     )

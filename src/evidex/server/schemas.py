@@ -57,7 +57,7 @@ _ANSWER: dict[str, Any] = {
     "apart": 0,
     "apart_line": None,
     "calibrated": True,
-    "promise": None,
+    "guarantee": None,
     "searched": 1200,
     "refinement": None,
     "timings_ms": {"encode": 4.1, "scan": 1.9, "refine": 0.0, "rows": 1.2, "total": 7.2},
@@ -76,7 +76,7 @@ class _Question(BaseModel):
         Mode,
         Field(
             description="auto: ask again where uncertain; plain: never ask again; "
-            "careful: always, unless the question is strange to the model."
+            "careful: always, unless the question is outside the model's domain."
         ),
     ] = "auto"
     among: Annotated[Target | None, Field(description="Look among images (the default) or texts.")] = None
@@ -216,10 +216,10 @@ class AnswerOut(BaseModel):
     explanation: str
     uncertainty: float = Field(description="u = K/S: the share of belief that no evidence supports.")
     percentile: float | None = Field(description="Share of the calibration's queries that were more certain.")
-    chance: float | None = Field(description="That a right row is among the first `chance_top`, where it was learnt.")
+    chance: float | None = Field(description="That a right row is among the first `chance_top`, where it was learned.")
     chance_top: int | None
-    new_words: list[str] = Field(description="Words of a question that is strange to the model; none for others.")
-    ignored_words: list[str] = Field(description="Words it was never taught, of a question that is not strange.")
+    new_words: list[str] = Field(description="Words of a question outside the model's domain; none for others.")
+    ignored_words: list[str] = Field(description="Words it was never taught, of a question that is in domain.")
     did_you_mean: list[str] = Field(description="Words it was taught that are spelt nearly like these or those.")
     read_in_part: bool = Field(description="Whether the question is longer than what the model reads.")
     floor: float | None = Field(description="Where even the best hit is no match: the least score that one has.")
@@ -227,7 +227,7 @@ class AnswerOut(BaseModel):
     apart: int = Field(description="How many of the hits, the last ones, the answer does not stand on.")
     apart_line: str | None = Field(description="Why these are set apart, in a sentence.")
     calibrated: bool
-    promise: str | None
+    guarantee: str | None
     searched: int = Field(description="Rows that passed the filters.")
     refinement: RefinementOut | None
     timings_ms: dict[str, float]
@@ -252,7 +252,7 @@ class CalibrationOut(BaseModel):
     score: str
     refine_above: float
     abstain_above: float
-    promise: str | None
+    guarantee: str | None
 
 
 class LimitsOut(BaseModel):

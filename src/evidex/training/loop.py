@@ -16,15 +16,15 @@ from evidex.encoders.model import Model, load_model
 from evidex.errors import ConfigError
 from evidex.files import check_folder
 from evidex.progress import Progress, silent
-from evidex.training.acquaint import acquaint_saved
 from evidex.training.batches import epoch_batches, step_generator, steps_per_epoch
 from evidex.training.distributed import World
 from evidex.training.lessons import Lessons
+from evidex.training.measure_domain import measure_saved_domain
 from evidex.training.mentoring import mentor_features
 from evidex.training.run_folder import RunFolder
 from evidex.training.schedule import cosine, set_learning_rate
 from evidex.training.splits import PreparedSplit, prepare_split
-from evidex.training.start import build_start, check_batch
+from evidex.training.start import build_start, check_batch, compile_layers
 from evidex.training.state import Progressed, TrainState
 from evidex.training.step import take_step
 from evidex.training.validation import finished, validate
@@ -77,6 +77,8 @@ def train(
 
     torch.manual_seed(config.seed)
     state = TrainState.begin(build_start(config, train_set).to(device), config.train)
+    if config.train.compile:
+        compile_layers(state.encoder)
     folder = RunFolder(config, writes=world.main)
     folder.open(state, restart=restart)
 
@@ -93,7 +95,7 @@ def train(
         world.barrier()
 
     if world.main:
-        acquaint_saved(folder.model, str(device), train_set.captions, val_set)
+        measure_saved_domain(folder.model, str(device), train_set.captions, val_set)
     world.barrier()
     return TrainedRun(load_model(folder.model, device=str(device)), folder.model, state.progressed.history)
 

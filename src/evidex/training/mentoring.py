@@ -12,6 +12,8 @@ import torch
 from evidex.config import Config
 from evidex.data.datasets import Dataset
 from evidex.data.pixels import content_digests
+from evidex.errors import ConfigError
+from evidex.losses.regression import shared_space
 from evidex.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ def mentor_features(
     config: Config, dataset: Dataset, sentences: list[str], device: torch.device, progress: Progress = silent
 ) -> MentorFeatures:
     """Return the features of the mentors that ``config`` names, from the cache where it has them."""
-    if config.loss.objective != "elc" or not config.loss.relation:
+    if config.loss.objective != "elc" or not (config.loss.relation or config.loss.b4):
         return MentorFeatures(None, None)
     from evidex.encoders.mentors.feature_cache import cached_features, content_digest
 
@@ -51,7 +53,23 @@ def mentor_features(
             lambda rows: text_mentor.features([sentences[row] for row in rows]),
             progress=progress,
         )
-    return MentorFeatures(_unit(image, config.mentors.center, device), _unit(text, config.mentors.center, device))
+    unit_image, unit_text = (_unit(features, config.mentors.center, device) for features in (image, text))
+    if not config.loss.b4:
+        return MentorFeatures(unit_image, unit_text)
+    return MentorFeatures(*_in_own_space(unit_image, unit_text, config))
+
+
+def _in_own_space(
+    image: torch.Tensor | None, text: torch.Tensor | None, config: Config
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return both mentors' features in a space of the student's size, which regression needs and relations allow."""
+    mentors = config.mentors
+    if image is None or text is None or mentors.image != mentors.text:
+        raise ConfigError(
+            f"loss.b4 = {config.loss.b4} regresses both modalities to one mentor's features, but mentors.image = "
+            f"'{mentors.image}' and mentors.text = '{mentors.text}'; name the same trained model in both, or set b4 = 0"
+        )
+    return shared_space(image, text, config.encoder.dim)
 
 
 def _image_mentor(name: str, device: torch.device) -> ImageMentor:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from torch import nn
+
 from evidex.config import Config
 from evidex.data.datasets import Dataset
 from evidex.encoders.protocol import DualEncoder
@@ -42,3 +44,15 @@ def check_batch(config: Config, world: World) -> None:
         raise ConfigError(
             "a batch in chunks or processes gives batch norm other statistics; set encoder.freeze_batch_norm = true"
         )
+
+
+def compile_layers(encoder: DualEncoder) -> None:
+    """Compile each layer of the transformers inside ``encoder``, in place; they are alike: one compilation serves all.
+
+    The names of the weights stay as they are.
+    """
+    for module in encoder.modules():
+        layers = getattr(module, "layers", None)
+        if isinstance(layers, nn.ModuleList):
+            for layer in layers:
+                layer.compile(dynamic=False)

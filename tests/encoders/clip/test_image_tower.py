@@ -48,19 +48,19 @@ def test_positions_are_stretched_in_place_not_in_order() -> None:
     """A ramp over the grid stays that ramp on a finer grid; the class token keeps its own position."""
     side, finer = 8, 16
     down, across = torch.meshgrid(torch.arange(side) + 0.5, torch.arange(side) + 0.5, indexing="ij")
-    learnt = torch.zeros(1 + side * side, 768)
-    learnt[0] = 7.0
-    learnt[1:, 0], learnt[1:, 1] = down.flatten() / side, across.flatten() / side
+    learned = torch.zeros(1 + side * side, 768)
+    learned[0] = 7.0
+    learned[1:, 0], learned[1:, 1] = down.flatten() / side, across.flatten() / side
     tower = ClipImageTower(image_size=16 * finer)
-    fitted = tower.fit("embeddings.position_embedding.weight", learnt)
+    fitted = tower.fit("embeddings.position_embedding.weight", learned)
     assert fitted.shape == (1 + finer * finer, 768)
-    assert torch.equal(fitted[0], learnt[0])
+    assert torch.equal(fitted[0], learned[0])
     inner = slice(4, finer - 4)  # away from the edge; torch's cubic follows a ramp to a third of a step
     expected = (torch.arange(finer) + 0.5)[inner] / finer
     torch.testing.assert_close(fitted[1:, 0].reshape(finer, finer)[inner, 5], expected, atol=0.02, rtol=0)
     torch.testing.assert_close(fitted[1:, 1].reshape(finer, finer)[5, inner], expected, atol=0.02, rtol=0)
     same = ClipImageTower(image_size=16 * side)
-    assert same.fit("embeddings.position_embedding.weight", learnt) is learnt
+    assert same.fit("embeddings.position_embedding.weight", learned) is learned
 
 
 def test_sizes_and_poolings_it_cannot_have_are_refused() -> None:

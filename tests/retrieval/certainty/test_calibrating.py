@@ -10,7 +10,7 @@ import pytest
 
 from evidex.errors import DataError, InputError
 from evidex.retrieval.certainty import calibrating
-from evidex.retrieval.certainty.calibrating import KnownQuery, Promise, calibrate
+from evidex.retrieval.certainty.calibrating import GuaranteeRequest, KnownQuery, calibrate
 from evidex.retrieval.certainty.calibration_store import calibration_path, forget, load_policy, read_calibration
 from evidex.retrieval.certainty.guarantee import find_threshold
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
@@ -53,9 +53,9 @@ def known(gallery: Gallery) -> list[KnownQuery]:
 
 def test_labelled_queries_teach_and_searches_are_judged_by_it(gallery: Gallery, known: list[KnownQuery]) -> None:
     outcome = calibrate(
-        gallery, known, "text", promise=Promise(0.5, 0.1, 10), score="reckoned", rng=np.random.default_rng(0)
+        gallery, known, "text", guarantee=GuaranteeRequest(0.5, 0.1, 10), score="learned", rng=np.random.default_rng(0)
     )
-    assert outcome.calibration.score == "reckoned"
+    assert outcome.calibration.score == "learned"
     assert outcome.worth is not None
     assert outcome.worth.queries == outcome.labelled == len(TEXTS)
     assert 0 < outcome.taught < len(TEXTS)
@@ -81,14 +81,14 @@ def test_labelled_queries_teach_and_searches_are_judged_by_it(gallery: Gallery, 
             said = f"about {answer.standing.chance:.0%} had the very one asked for among the first 10"
             assert (said in answer.explanation) == (answer.verdict != "abstained")
             assert (answer.json()["chance"], answer.json()["chance_top"]) == (answer.standing.chance, 10)
-    # Among so many fewer rows more answers are right than was learnt.
+    # Among so many fewer rows more answers are right than was learned.
     few = retriever.search_batch(texts=TEXTS[:9], filters=Filters(glob="?"), refine=NEVER)
     assert {(answer.standing.chance, answer.standing.chance_top) for answer in few} == {(None, None)}
     assert policy.chances(doubt, searched=110) is not None
 
 
-def test_the_promise_is_tested_on_queries_that_did_not_teach(gallery: Gallery) -> None:
-    """Where answers are right or wrong by the throw of a coin, learning them by heart must not found a promise."""
+def test_the_guarantee_is_tested_on_queries_that_did_not_teach(gallery: Gallery) -> None:
+    """Where answers are right or wrong by the throw of a coin, learning them by heart must not found a guarantee."""
     found = Retriever(gallery).search_batch(texts=TEXTS, top=120)
     kept = 0
     for seed in range(10):
@@ -99,7 +99,7 @@ def test_the_promise_is_tested_on_queries_that_did_not_teach(gallery: Gallery) -
             )
             for text, answer in zip(TEXTS, found, strict=True)
         ]
-        outcome = calibrate(gallery, thrown, "text", promise=Promise(0.3, 0.1, 10), score="reckoned", rng=rng)
+        outcome = calibrate(gallery, thrown, "text", guarantee=GuaranteeRequest(0.3, 0.1, 10), score="learned", rng=rng)
         assert outcome.guarantee is not None
         kept += outcome.guarantee.threshold is not None
     assert kept <= 3
@@ -107,9 +107,9 @@ def test_the_promise_is_tested_on_queries_that_did_not_teach(gallery: Gallery) -
 
 def test_same_seed_same_file(gallery: Gallery, known: list[KnownQuery]) -> None:
     path = calibration_path(gallery, "text", "images")
-    calibrate(gallery, known, "text", score="reckoned", rng=np.random.default_rng(3))
+    calibrate(gallery, known, "text", score="learned", rng=np.random.default_rng(3))
     first = path.read_bytes()
-    calibrate(gallery, known, "text", score="reckoned", rng=np.random.default_rng(3))
+    calibrate(gallery, known, "text", score="learned", rng=np.random.default_rng(3))
     assert path.read_bytes() == first
     assert len(first) < 200_000
 
@@ -125,13 +125,13 @@ def test_queries_without_answers_or_with_one_kind_of_answer_fall_back_to_vacuity
         assert (outcome.calibration.score, outcome.worth, outcome.taught) == ("vacuity", None, 0)
         assert len(outcome.calibration.scores) == len(queries)
         with pytest.raises(InputError, match="teach too little"):
-            calibrate(gallery, queries, "text", score="reckoned", rng=np.random.default_rng(0))
+            calibrate(gallery, queries, "text", score="learned", rng=np.random.default_rng(0))
     assert calibrate(gallery, known, "text", score="belief", rng=np.random.default_rng(0)).worth is None
 
 
 def test_unlabelled_queries_take_part_in_the_percentiles(gallery: Gallery, known: list[KnownQuery]) -> None:
     more = [*known, *(KnownQuery(f"something else {n}") for n in range(30))]
-    outcome = calibrate(gallery, more, "text", score="reckoned", rng=np.random.default_rng(0))
+    outcome = calibrate(gallery, more, "text", score="learned", rng=np.random.default_rng(0))
     assert outcome.labelled == len(known)
     assert len(outcome.calibration.scores) == len(more) - outcome.taught
 
@@ -139,9 +139,9 @@ def test_unlabelled_queries_take_part_in_the_percentiles(gallery: Gallery, known
 def test_a_lesson_that_is_no_better_than_similarity_is_not_used(gallery: Gallery, known: list[KnownQuery]) -> None:
     """Here which queries are right has nothing to do with what they find."""
     outcome = calibrate(gallery, known, "text", rng=np.random.default_rng(0))
-    learnt = calibrate(gallery, known, "text", score="reckoned", rng=np.random.default_rng(0)).worth
-    assert learnt is not None
-    assert learnt.learnt < learnt.similarity
+    learned = calibrate(gallery, known, "text", score="learned", rng=np.random.default_rng(0)).worth
+    assert learned is not None
+    assert learned.learned < learned.similarity
     assert (outcome.calibration.score, outcome.taught) == ("vacuity", 0)
 
 
@@ -158,26 +158,27 @@ def captioned(tmp_path_factory: pytest.TempPathFactory) -> Gallery:
 
 
 def test_a_gallery_with_captions_learns_from_them(captioned: Gallery) -> None:
-    text, image = self_calibrate(captioned, np.random.default_rng(0), score="reckoned")
+    text, image = self_calibrate(captioned, np.random.default_rng(0), score="learned")
     assert text.source.startswith("captions of the gallery and common questions")
     assert text.labelled == len(TEXTS)
     assert 100 <= text.taught <= len(TEXTS) - 100
-    assert text.calibration.score == "reckoned"
+    assert text.calibration.score == "learned"
     assert image.calibration.score == "vacuity"
     assert self_calibrate(captioned, np.random.default_rng(0), score="belief")[0].calibration.score == "belief"
 
 
 def test_captions_teach_where_the_given_queries_are_too_few_and_these_all_judge(captioned: Gallery) -> None:
     few = [KnownQuery(f"{TEXTS[n]} again", frozenset([item_id(str(n))])) for n in range(40)]
-    outcome = calibrate(captioned, few, "text", promise=Promise(0.9, 0.1, 10), rng=np.random.default_rng(0))
-    assert (outcome.calibration.score, outcome.labelled, outcome.taught) == ("reckoned", 40, 0)
+    outcome = calibrate(captioned, few, "text", guarantee=GuaranteeRequest(0.9, 0.1, 10), rng=np.random.default_rng(0))
+    assert (outcome.calibration.score, outcome.labelled, outcome.taught) == ("learned", 40, 0)
     assert len(outcome.calibration.scores) == 40
     assert outcome.guarantee is not None
     assert outcome.guarantee.tested == 32  # all but the fifth that places the candidates
-    reckoning = outcome.calibration.reckoning
-    assert reckoning is not None
+    learned_score = outcome.calibration.learned_score
+    assert learned_score is not None
     own = np.asarray(tiny_model().encode_texts(TEXTS[:40]), np.float16)
-    assert not (reckoning.around.queries[:, None] == own[None].astype(np.float32)).all(-1).any()  # none of these taught
+    past = learned_score.around.queries
+    assert not (past[:, None] == own[None].astype(np.float32)).all(-1).any()  # none of these taught
 
 
 def test_given_calibrations_can_be_forgotten(captioned: Gallery) -> None:
@@ -190,31 +191,33 @@ def test_given_calibrations_can_be_forgotten(captioned: Gallery) -> None:
     assert load_policy(captioned, "text", "images", 0.1, 0.02) is not None  # what it made of its own content
 
 
-def test_a_stored_reckoning_is_read_whole_or_refused(gallery: Gallery, known: list[KnownQuery], tmp_path: Path) -> None:
-    calibrate(gallery, known, "text", score="reckoned", rng=np.random.default_rng(0))
+def test_a_stored_learned_score_is_read_whole_or_refused(
+    gallery: Gallery, known: list[KnownQuery], tmp_path: Path
+) -> None:
+    calibrate(gallery, known, "text", score="learned", rng=np.random.default_rng(0))
     stored = json.loads(calibration_path(gallery, "text", "images").read_text())
     path = tmp_path / "changed.json"
-    assert stored["format"] == 4
+    assert stored["format"] == 5
     del stored["check"]
     stored["format"] = 3  # the last one without a checksum, which would refuse every change
     changes: list[dict[str, object]] = [
-        {"reckoning": None},
+        {"learned_score": None},
         {"score": "vacuity"},
-        {"reckoning": stored["reckoning"] | {"weights": []}},
-        {"reckoning": stored["reckoning"] | {"past_queries": "%%%"}},
-        {"reckoning": []},
+        {"learned_score": stored["learned_score"] | {"weights": []}},
+        {"learned_score": stored["learned_score"] | {"past_queries": "%%%"}},
+        {"learned_score": []},
     ]
     for change in changes:
         path.write_text(json.dumps(stored | change))
         with pytest.raises(DataError, match="is no calibration"):
             read_calibration(path)
-    older = {key: value for key, value in stored.items() if key != "reckoning"}
+    older = {key: value for key, value in stored.items() if key != "learned_score"}
     path.write_text(json.dumps(older | {"format": 2, "score": "vacuity"}))
-    assert read_calibration(path).reckoning is None
+    assert read_calibration(path).learned_score is None
 
 
 @pytest.mark.parametrize("helpful", [False, True])
-def test_a_promise_is_about_answers_as_they_are_after_refinement(
+def test_a_guarantee_is_about_answers_as_they_are_after_refinement(
     gallery: Gallery, monkeypatch: pytest.MonkeyPatch, helpful: bool
 ) -> None:
     """Queries that are refined turn wrong, or right, all at once; the others are right before and after."""
@@ -234,7 +237,7 @@ def test_a_promise_is_about_answers_as_they_are_after_refinement(
 
     known = [KnownQuery(n, frozenset([item_id(str(row))])) for n, row in enumerate(wanted.tolist())]
     outcome = calibrate(
-        gallery, known, "image", promise=Promise(0.4, 0.1, 1), score="vacuity", rng=np.random.default_rng(0)
+        gallery, known, "image", guarantee=GuaranteeRequest(0.4, 0.1, 1), score="vacuity", rng=np.random.default_rng(0)
     )
     right = ~refined | helpful
     once = np.sort(np.unique(wanted, return_index=True)[1])  # queries for the same row count once
@@ -246,13 +249,13 @@ def test_a_promise_is_about_answers_as_they_are_after_refinement(
     assert (outcome.guarantee.answered, outcome.guarantee.wrong) == (expected.answered, expected.wrong)
 
 
-def test_queries_that_share_an_answer_count_once_for_a_promise(gallery: Gallery) -> None:
+def test_queries_that_share_an_answer_count_once_for_a_guarantee(gallery: Gallery) -> None:
     found = Retriever(gallery).search_batch(texts=TEXTS[:100], top=1)
     known = [KnownQuery(text, frozenset([answer.hits[0].id])) for text, answer in zip(TEXTS[:100], found, strict=True)]
     asked_for = len({next(iter(query.relevant)) for query in known})
     assert asked_for < 100
     outcome = calibrate(
-        gallery, known, "text", promise=Promise(0.5, 0.1, 10), score="vacuity", rng=np.random.default_rng(0)
+        gallery, known, "text", guarantee=GuaranteeRequest(0.5, 0.1, 10), score="vacuity", rng=np.random.default_rng(0)
     )
     assert outcome.guarantee is not None
     assert outcome.guarantee.tested == asked_for - round(0.2 * asked_for)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evidex.encoders.acquaintance import Acquaintance, words_of
+from evidex.encoders.domain import Domain, words_of
 from evidex.encoders.model import Model
 from evidex.errors import DataError, ModelError
 from evidex.retrieval.certainty.calibrating import KnownQuery, calibrate
@@ -32,10 +32,10 @@ QUERIES = [KnownQuery(f"{word} number {n}") for n in range(10) for word in WORDS
 REFUSED = "made when the model knew other texts; run evidex calibrate"
 
 
-def _knowing(*texts: str) -> Acquaintance:
-    """Everything lies inside, so that nothing is strange; only what is known differs."""
+def _knowing(*texts: str) -> Domain:
+    """Everything lies inside, so that nothing is out of domain; only what is known differs."""
     dim = tiny_model().dim
-    return Acquaintance(
+    return Domain(
         words_of(texts), np.zeros(dim, np.float32), np.eye(1, dim, dtype=np.float32), np.array([0, 9], np.float32)
     )
 
@@ -60,13 +60,13 @@ def _calibrate(gallery: Gallery) -> None:
 @pytest.mark.parametrize("before", [None, _knowing("a river")])
 @pytest.mark.parametrize("after", [None, _knowing("a harbour")])
 def test_what_was_calibrated_with_other_knowledge_is_refused_until_calibrated_again(
-    gallery: Gallery, before: Acquaintance | None, after: Acquaintance | None
+    gallery: Gallery, before: Domain | None, after: Domain | None
 ) -> None:
-    gallery.model.acquaintance = before
+    gallery.model.domain = before
     assert _policy(gallery) is None
     _calibrate(gallery)
     assert _policy(gallery) is not None
-    gallery.model.acquaintance = after
+    gallery.model.domain = after
     if before is after:
         assert Retriever(gallery).search(text="a lake").percentile is not None
         return
@@ -79,7 +79,7 @@ def test_what_was_calibrated_with_other_knowledge_is_refused_until_calibrated_ag
 
 def test_a_gallery_calibrates_itself_anew(gallery: Gallery) -> None:
     self_calibrate(gallery, np.random.default_rng(0))
-    gallery.model.acquaintance = _knowing("a harbour")
+    gallery.model.domain = _knowing("a harbour")
     with pytest.raises(ModelError, match=REFUSED):
         _policy(gallery)
     self_calibrate(gallery, np.random.default_rng(0))
@@ -88,7 +88,7 @@ def test_a_gallery_calibrates_itself_anew(gallery: Gallery) -> None:
 
 def test_pictures_are_judged_as_before_whatever_texts_the_model_knows(gallery: Gallery) -> None:
     self_calibrate(gallery, np.random.default_rng(0))
-    gallery.model.acquaintance = _knowing("a harbour")
+    gallery.model.domain = _knowing("a harbour")
     assert Retriever(gallery).search(image=picture(0)).percentile is not None
 
 
@@ -102,9 +102,9 @@ def test_calibrations_of_before_do_not_tell_and_are_used(gallery: Gallery) -> No
     _calibrate(gallery)
     path = calibration_path(gallery, "text", "images")
     content = json.loads(path.read_text())
-    del content["knowing"], content["check"]
+    del content["domain_digest"], content["check"]
     rewrite(gallery, path, json.dumps(content | {"format": 3}))
-    gallery.model.acquaintance = _knowing("a harbour")
+    gallery.model.domain = _knowing("a harbour")
     assert _policy(gallery) is not None
 
 
@@ -114,13 +114,13 @@ def calibration_of(scores: list[float] | np.ndarray[tuple[int], np.dtype[np.floa
 
 def test_a_saved_calibration_comes_back(tmp_path: Path) -> None:
     scores = np.random.default_rng(4).standard_normal(300)
-    promise = Guarantee(0.05, 0.1, 1.25, 240, 120, 2, top=5, refine_ratio=0.1, gallery_size=5470)
+    guarantee = Guarantee(0.05, 0.1, 1.25, 240, 120, 2, top=5, refine_ratio=0.1, gallery_size=5470)
     none = Guarantee(0.01, 0.1, None, 240, 0, 0)
-    saved = Calibration("abc123", "image", 5470, "certainty_lost", scores, (promise, none))
+    saved = Calibration("abc123", "image", 5470, "certainty_lost", scores, (guarantee, none))
     (tmp_path / "calibration.json").write_text(calibration_text(saved))
     loaded = read_calibration(tmp_path / "calibration.json")
     np.testing.assert_array_equal(loaded.scores, np.sort(scores))
-    assert loaded.guarantees == (promise, none)
+    assert loaded.guarantees == (guarantee, none)
     assert (loaded.model_fingerprint, loaded.direction, loaded.gallery_size, loaded.score) == (
         "abc123",
         "image",
@@ -165,5 +165,5 @@ def test_foreign_missing_and_newer_files_are_refused_in_words(tmp_path: Path) ->
         with pytest.raises(DataError, match="is no calibration"):
             read_calibration(path)
     path.write_text('{"format": 99}')
-    with pytest.raises(DataError, match="format 99, newer than 4"):
+    with pytest.raises(DataError, match="format 99, newer than 5"):
         read_calibration(path)

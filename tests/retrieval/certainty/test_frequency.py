@@ -13,9 +13,9 @@ def test_it_finds_the_true_frequency() -> None:
     bend = np.quantile(doubt, 0.85)
     truth = sigmoid(0.3 - np.minimum(doubt, bend) - 0.1 * np.maximum(doubt - bend, 0))
     right = (rng.random(10_000) < truth).astype(np.float64)
-    learnt = fit_frequency(doubt, right)
-    assert np.abs(learnt.chances(doubt) - truth).mean() < 0.02
-    assert learnt.chances(doubt).mean() == pytest.approx(right.mean(), abs=0.002)
+    learned = fit_frequency(doubt, right)
+    assert np.abs(learned.chances(doubt) - truth).mean() < 0.02
+    assert learned.chances(doubt).mean() == pytest.approx(right.mean(), abs=0.002)
     assert np.abs(EVEN.chances(doubt) - truth).mean() > 0.04
 
 
@@ -23,11 +23,11 @@ def test_it_finds_the_true_frequency() -> None:
 def test_more_doubt_never_raises_the_chance(slope: float) -> None:
     rng = np.random.default_rng(1)
     doubt = rng.normal(size=400)
-    learnt = fit_frequency(doubt, (rng.random(400) < sigmoid(-slope * doubt)).astype(np.float64))
-    chances = learnt.chances(np.linspace(-50, 50, 2001))
+    learned = fit_frequency(doubt, (rng.random(400) < sigmoid(-slope * doubt)).astype(np.float64))
+    chances = learned.chances(np.linspace(-50, 50, 2001))
     assert (np.diff(chances) <= 0).all()
-    assert learnt.chances(np.array([doubt.max() + 30.0]))[0] < 1e-9
-    assert learnt.chances(np.array([np.inf]))[0] == 0.0
+    assert learned.chances(np.array([doubt.max() + 30.0]))[0] < 1e-9
+    assert learned.chances(np.array([np.inf]))[0] == 0.0
 
 
 def test_the_even_one_takes_the_doubt_at_its_word() -> None:
@@ -36,5 +36,5 @@ def test_the_even_one_takes_the_doubt_at_its_word() -> None:
 
 
 def test_equal_doubts_give_the_mean() -> None:
-    learnt = fit_frequency(np.full(50, 1.0), np.arange(50) % 5 == 0)
-    assert learnt.chances(np.array([1.0]))[0] == pytest.approx(0.2, abs=0.01)
+    learned = fit_frequency(np.full(50, 1.0), np.arange(50) % 5 == 0)
+    assert learned.chances(np.array([1.0]))[0] == pytest.approx(0.2, abs=0.01)

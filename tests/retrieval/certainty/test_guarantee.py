@@ -57,7 +57,7 @@ def test_the_threshold_is_that_of_mapies_procedure(seed: int) -> None:
         assert got.wrong == errors[rejected.max()]
 
 
-def test_the_promise_is_kept_and_is_worth_something() -> None:
+def test_the_guarantee_is_kept_and_is_worth_something() -> None:
     alpha, delta, trials = 0.05, 0.1, 1500
     rng = np.random.default_rng(7)
     broken, coverage = 0, []
@@ -69,13 +69,13 @@ def test_the_promise_is_kept_and_is_worth_something() -> None:
             coverage.append(found.threshold)
     # Three standard deviations of the simulation itself above delta.
     assert broken / trials <= delta + 3 * np.sqrt(delta * (1 - delta) / trials)
-    # The best threshold would be sqrt(6 alpha) = 0.548; a method that never answered would keep its promise too.
+    # The best threshold would be sqrt(6 alpha) = 0.548; a method that never answered would keep its guarantee too.
     assert len(coverage) > 0.8 * trials
     assert np.median(coverage) > 0.35
 
 
-def test_the_promise_holds_at_its_hardest() -> None:
-    """Every query is wrong with a probability just above alpha: any threshold at all breaks the promise."""
+def test_the_guarantee_holds_at_its_hardest() -> None:
+    """Every query is wrong with a probability just above alpha: any threshold at all breaks the guarantee."""
     alpha, delta, trials = 0.1, 0.2, 1500
     rng = np.random.default_rng(8)
     answered = 0

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from evidex.retrieval.certainty.learned_score import fit_learned_score
 from evidex.retrieval.certainty.learning import Worth, group_by_answer, known_of, learn, middle_of
-from evidex.retrieval.certainty.reckoning import fit_reckoning
 from tests.retrieval.certainty.world import world
 
 
@@ -38,7 +38,7 @@ def test_known_queries_are_right_if_a_relevant_row_is_among_the_first() -> None:
     np.testing.assert_array_equal(known.queries, made.known.queries[[4, 7, 9, 11]])
 
 
-def test_what_is_learnt_comes_from_one_half_alone() -> None:
+def test_what_is_learned_comes_from_one_half_alone() -> None:
     made = world(1, queries=600)
     lesson = learn(made.known, made.gallery, made.middle, np.random.default_rng(0), top=10)
     assert lesson is not None
@@ -48,13 +48,13 @@ def test_what_is_learnt_comes_from_one_half_alone() -> None:
     assert other is not None
     judged = made.known.part(~lesson.taught)
     np.testing.assert_array_equal(
-        lesson.reckoning.doubt(judged.result, judged.queries, made.gallery),
-        other.reckoning.doubt(judged.result, judged.queries, made.gallery),
+        lesson.learned_score.doubt(judged.result, judged.queries, made.gallery),
+        other.learned_score.doubt(judged.result, judged.queries, made.gallery),
     )
     assert lesson.worth is not None
     assert other.worth is not None
-    assert lesson.worth.learnt > lesson.worth.similarity + 0.05
-    assert other.worth.learnt < lesson.worth.learnt
+    assert lesson.worth.learned > lesson.worth.similarity + 0.05
+    assert other.worth.learned < lesson.worth.learned
 
 
 def test_too_little_teaches_nothing() -> None:
@@ -63,7 +63,7 @@ def test_too_little_teaches_nothing() -> None:
     right[:12] = 1.0  # enough to learn from, but not in either half
     known = replace(made.known, right=right, groups=np.arange(60))
     assert known.teaches
-    assert fit_reckoning(known, made.gallery, made.middle, np.random.default_rng(0)) is not None
+    assert fit_learned_score(known, made.gallery, made.middle, np.random.default_rng(0)) is not None
     assert learn(known, made.gallery, made.middle, np.random.default_rng(0), top=10) is None
 
 

@@ -28,8 +28,8 @@ def test_queries_are_compared_with_the_calibrations_and_passed_through_both_gate
 
 
 def test_a_guaranteed_threshold_decides_about_abstaining() -> None:
-    promised = Calibration(
+    guaranteed = Calibration(
         "abc123", "text", 100, "similarity", CALIBRATION.scores, (Guarantee(0.1, 0.1, -0.5, 80, 40, 1),)
     )
-    judged = Policy.of(promised, 0.0, 0.02).judge(_seen(0.6, 0.4), NO_VECTORS, NO_VECTORS)
+    judged = Policy.of(guaranteed, 0.0, 0.02).judge(_seen(0.6, 0.4), NO_VECTORS, NO_VECTORS)
     assert [(one.unsure, one.unsupported) for one in judged] == [(False, False), (False, True)]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.evaluation.reckoned import scan_of
-from evidex.retrieval.certainty.reckoning import Known
+from evidex.evaluation.learned_quality import scan_of
+from evidex.retrieval.certainty.learned_score import Known
 from evidex.retrieval.scan.partial import ScanResult
 
 TAU = 0.1

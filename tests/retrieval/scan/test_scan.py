@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
-from evidex.retrieval.scan import kernels, tiles
+from evidex.retrieval.scan import kernels, register_tiles
 from evidex.retrieval.scan.partial import ScanResult, merge_results
 from evidex.retrieval.scan.quantize import from_bfloat16, quantize_int8, to_bfloat16
 from evidex.retrieval.scan.scan import scan
@@ -86,7 +86,7 @@ def test_without_exact_vectors_the_stored_ones_are_scored_in_full_precision(
 def test_int8_works_on_processors_without_the_instruction(
     gallery: Floats, queries: Floats, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tiles, "HAS_INT8_DOT", False)
+    monkeypatch.setattr(register_tiles, "HAS_INT8_DOT", False)
     got = scan(queries[:count], quantize_int8(gallery), temperature=0.1, top=10, exact=gallery)
     assert_equal(got, naive(queries[:count], gallery, 0.1, 10), 1e-3)
 
@@ -184,8 +184,6 @@ def test_input_that_makes_no_sense_is_refused_in_words(gallery: Floats, queries:
         scan(one, gallery, temperature=0.1, top=0)
     with pytest.raises(InputError, match="threads is 0"):
         scan(one, gallery, temperature=0.1, top=5, threads=0)
-    with pytest.raises(InputError, match="block_rows is 0"):
-        scan(one, gallery, temperature=0.1, top=5, block_rows=0)
     with pytest.raises(InputError, match="float64"):
         scan(one.astype(np.float64), gallery, temperature=0.1, top=5)
     with pytest.raises(InputError, match=r"\(3000, 49\) do not fit queries of 50"):
@@ -249,9 +247,10 @@ def test_kernels_compile_where_no_cache_can_be_written(tmp_path: Path) -> None:
 def test_cached_kernels_notice_a_change_in_what_they_call(tmp_path: Path) -> None:
     shared = copy_of_the_package(tmp_path) / "retrieval" / "scan" / "compiled.py"
     program = (
-        "import numpy as np; from evidex.retrieval.scan.kernels import scan_exactly;"
+        "import numpy as np; from evidex.retrieval.scan.kernels import Span, scan_exactly;"
         "heap = np.full(1, -9.0), np.full(1, -1);"
-        "scan_exactly(np.ones(1, np.float32), np.ones((3, 1), np.float32), heap[1], False, 0, 3, 0, *heap, 0);"
+        "span = Span(heap[1], False, 0, 3, 0);"
+        "scan_exactly(np.ones(1, np.float32), np.ones((3, 1), np.float32), span, *heap, 0);"
         "print(heap[1][0])"
     )
     assert run_a_copy(program, tmp_path) == ["0"]
@@ -267,13 +266,14 @@ def test_kernels_work_on_a_plain_processor(gallery: Floats, queries: Floats, tmp
     copy_of_the_package(tmp_path)
     np.savez(tmp_path / "data.npz", gallery=gallery, queries=queries[:20])
     program = (
-        "import numpy as np; from evidex.retrieval.scan import tiles; from evidex.retrieval.scan.scan import scan;"
+        "import numpy as np; from evidex.retrieval.scan import register_tiles;"
+        "from evidex.retrieval.scan.scan import scan;"
         "from evidex.retrieval.scan.quantize import quantize_int8; data = np.load('data.npz');"
         "common = dict(temperature=0.1, top=10); codes = quantize_int8(data['gallery']);"
         "full = scan(data['queries'], data['gallery'], **common);"
         "small = scan(data['queries'], codes, exact=data['gallery'], **common);"
         "np.savez('out.npz', full=full.log_sum_exp, full_ids=full.ids, small=small.log_sum_exp, small_ids=small.ids);"
-        "print(tiles.LANES, tiles.HAS_INT8_DOT)"
+        "print(register_tiles.LANES, register_tiles.HAS_INT8_DOT)"
     )
     printed = run_a_copy(f"import os; os.chdir({str(tmp_path)!r});{program}", tmp_path, NUMBA_CPU_NAME="generic")
     assert printed == ["8 False"]

@@ -62,7 +62,7 @@ class ClipImageTower(ImageTower):
         return normed
 
     def fit(self, name: str, value: torch.Tensor) -> torch.Tensor:
-        """Stretch the grid of learnt positions to this tower's number of patches."""
+        """Stretch the grid of learned positions to this tower's number of patches."""
         wanted = self.embeddings.position_embedding.weight.shape[0] - 1
         if name != "embeddings.position_embedding.weight" or len(value) == wanted + 1:
             return value

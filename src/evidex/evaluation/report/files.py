@@ -13,7 +13,7 @@ from evidex.checked import to_table
 from evidex.evaluation.report.results import PARTS, RECALL_COLUMNS, SCORE_COLUMNS, Number, RecallRow, Results
 from evidex.files import write_atomic, write_json_atomic
 
-FORMAT = 1
+FORMAT = 2
 
 
 def write_files(results: Results, folder: Path) -> list[Path]:

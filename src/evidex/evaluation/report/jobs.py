@@ -73,6 +73,7 @@ class Work:
 def expand(plan: Plan, dataset_path: Path, dataset_digest: str, start: Start | None) -> Work:
     """Everything that ``plan`` asks for; what an earlier row has is not asked for again."""
     jobs: dict[str, Job] = {}
+    given = _Given(plan, dataset_path, dataset_digest, start)
 
     def add(
         model: ModelPlan,
@@ -84,7 +85,7 @@ def expand(plan: Plan, dataset_path: Path, dataset_digest: str, start: Start | N
         digests = []
         for seed in (0,) if model.path else seeds:
             label = model.name if model.path else f"{model.name}{variant and f' ({variant})'}, seed {seed}"
-            job = _job(plan, model, seed, label, measures, dataset_path, dataset_digest, start, changes or {})
+            job = given.job(model, seed, label, measures, changes or {})
             jobs.setdefault(job.digest, job)
             digests.append(job.digest)
         return tuple(digests)
@@ -128,25 +129,27 @@ def measure_digest(measure: Measure, data: str, split: str) -> str:
     return digest_of([FORMAT, asdict(measure), data, split])
 
 
-def _job(
-    plan: Plan,
-    model: ModelPlan,
-    seed: int,
-    label: str,
-    measures: tuple[Measure, ...],
-    dataset_path: Path,
-    data: str,
-    start: Start | None,
-    changes: dict[str, Any],
-) -> Job:
-    if model.path:
-        place = Path(model.path)
-        content = sha256_of(place) if is_file(place) else model.path
-        return Job(digest_of([FORMAT, "loaded", content]), label, 0, measures, path=model.path)
-    config = replace(training_config(plan, model, changes), seed=seed)
-    config = replace(config, data=replace(config.data, path=str(dataset_path)))
-    digest = config_digest(config, data, None if start is None else start.digest)
-    return Job(digest, label, seed, measures, config=config if start is None else _started(config, start))
+@dataclass(frozen=True)
+class _Given:
+    """What all jobs of a plan share."""
+
+    plan: Plan
+    dataset_path: Path
+    data: str
+    start: Start | None
+
+    def job(
+        self, model: ModelPlan, seed: int, label: str, measures: tuple[Measure, ...], changes: dict[str, Any]
+    ) -> Job:
+        if model.path:
+            place = Path(model.path)
+            content = sha256_of(place) if is_file(place) else model.path
+            return Job(digest_of([FORMAT, "loaded", content]), label, 0, measures, path=model.path)
+        config = replace(training_config(self.plan, model, changes), seed=seed)
+        config = replace(config, data=replace(config.data, path=str(self.dataset_path)))
+        digest = config_digest(config, self.data, None if self.start is None else self.start.digest)
+        started = config if self.start is None else _started(config, self.start)
+        return Job(digest, label, seed, measures, config=started)
 
 
 def _started(config: Config, start: Start) -> Config:

@@ -7,7 +7,7 @@ import html
 from collections.abc import Iterable, Sequence
 
 from evidex.evaluation.report.paper_rows import PaperRow
-from evidex.evaluation.report.pictures import Drawing
+from evidex.evaluation.report.report_figures import Drawing
 from evidex.evaluation.report.results import PARTS, Number, RecallRow, ScoreRow
 from evidex.evaluation.table import SCORE_TITLES
 
@@ -17,7 +17,7 @@ SCORE_HEADS = (
     ("wrong@10", True),
     ("degraded", True),
     ("class gone", True),
-    ("foreign", True),
+    ("out of domain", True),
     ("AURC@1", False),
     ("AURC@10", False),
 )

@@ -14,10 +14,10 @@ from evidex.evaluation.report.files import write_files
 from evidex.evaluation.report.jobs import Work
 from evidex.evaluation.report.markup import figure, pairs_table, paper_table, recall_table, score_table, signed, text
 from evidex.evaluation.report.paper_rows import PaperRow, rows_of
-from evidex.evaluation.report.pictures import Drawing, draw
 from evidex.evaluation.report.plan import Plan
+from evidex.evaluation.report.report_figures import Drawing, draw
 from evidex.evaluation.report.results import Number, RecallRow, Results, ScoreRow
-from evidex.evaluation.report.settings import setting_pairs, without_places
+from evidex.evaluation.report.setting_pairs import setting_pairs, without_places
 from evidex.evaluation.report.words import (
     ABLATION_WORDS,
     comparison_words,

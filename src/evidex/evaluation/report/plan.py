@@ -23,7 +23,7 @@ VARIED = ("b1", "b2", "b3")
 
 @dataclass(frozen=True)
 class DatasetPlan(Checked):
-    """What is measured, and learnt from."""
+    """What is measured, and learned from."""
 
     path: NameOrEmpty = ""  # folder with captions and images; empty = render a sample archive into the output folder
     split: Name = "test"  # what is measured; checkpoints are always chosen on the training configuration's val split

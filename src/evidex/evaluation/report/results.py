@@ -9,11 +9,12 @@ from typing import Any
 
 from evidex.documents import read_json
 from evidex.errors import DataError
+from evidex.evaluation.query_uncertainty import SCORE_NAMES
 from evidex.evaluation.report.jobs import Job, Measure, Work
 from evidex.evaluation.report.plan import WHOLE, Plan
 from evidex.evaluation.report.work import Place
-from evidex.evaluation.scores import SCORE_NAMES
-from evidex.retrieval.certainty.reckoning import RECKONED
+from evidex.old_names import with_new_keys
+from evidex.retrieval.certainty.learned_score import LEARNED
 
 RECALL_COLUMNS = ("i2t_1", "i2t_5", "i2t_10", "t2i_1", "t2i_5", "t2i_10", "rsum")
 Reader = Callable[[Mapping[str, Any]], Any]
@@ -65,7 +66,7 @@ SCORE_COLUMNS: Mapping[str, Reader] = {
     "error_auroc_10": lambda quality: quality["error_auroc"]["10"],
     "degraded_auroc": lambda quality: quality["degraded_auroc"],
     "removed_class_auroc": lambda quality: quality["removed_class_auroc"],
-    "foreign_auroc": lambda quality: quality["foreign_auroc"],
+    "out_of_domain_auroc": lambda quality: quality["out_of_domain_auroc"],
     "aurc_1": lambda quality: quality["aurc"]["1"],
     "aurc_10": lambda quality: quality["aurc"]["10"],
 }
@@ -85,7 +86,7 @@ class Results:
         measure = next(measure for measure in job.measures if measure.name == name)
         path = str(self.place.measured(job, measure))
         if path not in self._read:
-            self._read[path] = read_json(path, DataError)
+            self._read[path] = with_new_keys(read_json(path, DataError))
         return self._read[path]
 
     def our_jobs(self) -> tuple[Job, ...]:
@@ -163,10 +164,10 @@ class Results:
             for condition in ("clean", "noisy"):
                 found = [self.measured(digest, condition)["uncertainty"] for digest in digests]
                 for direction in ("i2t", "t2i"):
-                    for score in (*SCORE_NAMES, RECKONED):
+                    for score in (*SCORE_NAMES, LEARNED):
                         qualities = [entry[direction]["scores"].get(score) for entry in found]
                         if None in qualities:
-                            continue  # the learnt score needs enough right and wrong answers
+                            continue  # the learned score needs enough right and wrong answers
                         cells = [Number.of(read(quality) for quality in qualities) for read in SCORE_COLUMNS.values()]
                         rows.append(ScoreRow(model, condition, direction, score, tuple(cells)))
         return rows

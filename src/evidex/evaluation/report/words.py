@@ -67,8 +67,8 @@ def uncertainty_words(ours: str) -> str:
     return (
         f"{ours}, mean over the seeds. AUROC, where 0.5 is chance and 1 perfect: of queries without a right answer "
         "among the first 1 or 10 (wrong@1, wrong@10), of degraded against clean queries, of queries whose scene class "
-        "was removed from the gallery (class gone), and of queries from another world (foreign). AURC is the mean risk "
-        "over all coverages; lower is better. Vacuity is the paper's u; the other scores come from the same "
+        "was removed from the gallery (class gone), and of queries from another world (out of domain). AURC is the "
+        "mean risk over all coverages; lower is better. Vacuity is the paper's u; the other scores come from the same "
         "similarities."
     )
 

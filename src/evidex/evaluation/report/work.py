@@ -69,17 +69,17 @@ def run_job(job: Job, place: Place) -> Done:
 
 
 def _measure(model: Model, dataset: Dataset, measure: Measure, path: Path) -> None:
+    from evidex.evaluation.deferral import Refinements
     from evidex.evaluation.protocol import evaluate
     from evidex.retrieval.refine import GenericRefiner, RsRefiner
 
+    refiner = GenericRefiner() if measure.name == "generic" else RsRefiner()
     found = evaluate(
         model,
         dataset,
         noisy_seed=measure.noisy_seed,
         severity=measure.severity,
-        ratios=measure.ratios,
-        refiner=GenericRefiner() if measure.name == "generic" else RsRefiner(),
-        refine_seed=measure.refine_seed,
+        refinements=Refinements(measure.ratios, refiner, measure.refine_seed),
         absent=measure.absent,
         batch_size=measure.batch_size,
     )

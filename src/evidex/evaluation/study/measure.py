@@ -21,10 +21,8 @@ RATIOS = (0.0, 0.1)
 
 def measure(model: Model, dataset_path: str, kind: Measure) -> dict[str, Any]:
     """Recall on the clean and the noisy split; with "scores" the uncertainty, with "all" refinement as well."""
-    from evidex.evaluation.absent import out_of_domain_queries
     from evidex.evaluation.features import Encoded, encode_texts, match
-    from evidex.evaluation.foreign_pictures import foreign_pictures
-    from evidex.evaluation.protocol import FOREIGN_PICTURES, FOREIGN_SEED, evaluate_features
+    from evidex.evaluation.protocol import evaluate_features, out_of_domain_features
     from evidex.evaluation.recall import recall
 
     found: dict[str, Any] = {}
@@ -37,13 +35,7 @@ def measure(model: Model, dataset_path: str, kind: Measure) -> dict[str, Any]:
             continue
         labels = [record.label for record in dataset.records]
         extra: dict[str, Any] = (
-            {
-                "labels": labels if all(labels) else None,
-                "foreign_texts": encode_texts(model, out_of_domain_queries()),
-                "foreign_images": model.encode_images(
-                    foreign_pictures(FOREIGN_PICTURES, np.random.default_rng(FOREIGN_SEED))
-                ),
-            }
+            {"labels": labels if all(labels) else None, "out_of_domain": out_of_domain_features(model)}
             if name == "clean"
             else {"degraded_mask": noisy.noisy, "degraded_captions": noisy.changed_captions}
         )
@@ -54,9 +46,9 @@ def measure(model: Model, dataset_path: str, kind: Measure) -> dict[str, Any]:
 
 def _refined(model: Model, split: Any, encoded: Encoded) -> dict[str, Any]:
     """RSUM with the most uncertain queries refined: by RS-TTA and, where WordNet is installed, by generic copies."""
-    from evidex.evaluation.deferral import refine_and_rank
+    from evidex.evaluation.deferral import Refinements, refine_and_rank
     from evidex.evaluation.features import match
-    from evidex.evaluation.scores import uncertainty_scores
+    from evidex.evaluation.query_uncertainty import uncertainty_scores
     from evidex.retrieval.refine import GenericRefiner, RsRefiner
 
     refiners = {"rs_tta": RsRefiner()} | ({"generic_tta": GenericRefiner()} if find_spec("wn") else {})
@@ -65,7 +57,12 @@ def _refined(model: Model, split: Any, encoded: Encoded) -> dict[str, Any]:
     table = {}
     for name, refiner in refiners.items():
         steps = refine_and_rank(
-            model, split, encoded, RATIOS, image_uncertainty=image, text_uncertainty=text, refiner=refiner
+            model,
+            split,
+            encoded,
+            Refinements(RATIOS, refiner),
+            image_uncertainty=image,
+            text_uncertainty=text,
         )
         table[name] = {str(step.ratio): round(step.recall.rsum, 3) for step in steps}
     return table

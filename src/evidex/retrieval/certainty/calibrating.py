@@ -1,7 +1,7 @@
 """Teach a gallery how certain usual queries are, so that an unusual one stands out.
 
 Four steps: known queries are *encoded* and scanned, they *teach* a score where they can, those that did not teach are
-*judged* by it, and where it is asked for a threshold is found that keeps a *promise*.
+*judged* by it, and where it is asked for a threshold is found that keeps a *guarantee*.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from evidex.errors import InputError
 from evidex.retrieval.certainty.calibration import LEAST_QUERIES, Calibration
-from evidex.retrieval.certainty.calibration_store import known_texts, store_calibration
+from evidex.retrieval.certainty.calibration_store import domain_digest, store_calibration
 from evidex.retrieval.certainty.captions import one_caption_each
 from evidex.retrieval.certainty.guarantee import Guarantee, find_threshold
+from evidex.retrieval.certainty.learned_score import LEARNED, LEAST_OF_EACH, Known, fit_learned_score
 from evidex.retrieval.certainty.learning import (
     LEAST_KNOWN,
     Lesson,
@@ -27,21 +28,20 @@ from evidex.retrieval.certainty.learning import (
     middle_of,
     worth_of,
 )
-from evidex.retrieval.certainty.reckoning import LEAST_OF_EACH, RECKONED, Known, fit_reckoning
 from evidex.retrieval.certainty.scores import DEFAULT_SCORE, score_named
-from evidex.retrieval.certainty.signs import FIRST, Vectors
+from evidex.retrieval.certainty.signals import FIRST, Vectors
 from evidex.retrieval.encoding import encode, encode_again
 from evidex.retrieval.filters import NO_FILTERS, Target
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.out_of_domain import out_of_domain_words
 from evidex.retrieval.queries import Direction, Query
 from evidex.retrieval.refine import AS_CALIBRATED, REFINE_RATIO
 from evidex.retrieval.scan.partial import ScanResult
 from evidex.retrieval.searchable import OwnRows, Selection
-from evidex.retrieval.untaught import strange_words
 
 
 class NothingAnswerable(InputError):
-    """Too few queries are left without those that are strange to the model."""
+    """Too few queries are left without those outside the model's domain."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class KnownQuery:
 
 
 @dataclass(frozen=True)
-class Promise:
+class GuaranteeRequest:
     """What is asked of a guaranteed threshold: at most ``alpha`` wrong with confidence 1 - ``delta``."""
 
     alpha: float = 0.1
@@ -63,7 +63,7 @@ class Promise:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CalibrationOutcome:
     """A calibration that was stored, and where its queries came from."""
 
     calibration: Calibration
@@ -72,10 +72,10 @@ class Outcome:
     """Queries whose answer is in the gallery; only these can teach and found a guarantee."""
     source: str = "given queries"
     worth: Worth | None = None
-    """How much better the learnt score is than the highest similarity, where it was learnt."""
+    """How much better the learned score is than the highest similarity, where it was learned."""
     taught: int = 0
-    """Queries that the score was learnt from; the calibration is of the others."""
-    strange: int = 0
+    """Queries that the score was learned from; the calibration is of the others."""
+    out_of_domain: int = 0
     """Queries that were left out: they are refused whatever the gallery holds."""
     unknown: int = 0
     """Queries whose answer was named and is not in the gallery."""
@@ -87,7 +87,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Known queries and what they find, without those that are strange to the model: these are refused anyway."""
+    """Known queries and what they find, without those outside the model's domain: these are refused anyway."""
 
     rows: OwnRows
     selection: Selection
@@ -99,7 +99,7 @@ class Asked:
     first: ScanResult
     answers: Mapping[int, set[int]]
     """The rows that answer each query, by its number, as far as they are in the gallery."""
-    strange: int
+    out_of_domain: int
     """Queries that were left out."""
 
     @property
@@ -113,36 +113,35 @@ def calibrate(
     queries: Sequence[KnownQuery],
     direction: Direction,
     *,
-    promise: Promise | None = None,
+    guarantee: GuaranteeRequest | None = None,
     score: str | None = None,
     rng: np.random.Generator,
     among: Target | None = None,
     by_itself: bool = False,
-) -> Outcome:
-    """Store the scores of ``queries`` and, for labelled ones, a threshold that keeps ``promise``.
+) -> CalibrationOutcome:
+    """Store the scores of ``queries`` and, for labelled ones, a threshold that keeps ``guarantee``.
 
     Without a ``score``, the one that labelled queries teach is used where they are enough, and vacuity elsewhere. One
-    half of them teaches; the scores that are stored and the promise come from the other queries alone, but which of the
-    two scores is used is decided by the answers of both halves. The promise counts queries
-    of which no two ask for the same row. Answers are
-    judged as the retriever will give them: queries above the refinement threshold are refined first, and those that
-    are strange to the model are left out.
+    half of them teaches; the scores that are stored and the guarantee come from the other queries alone, but which of
+    the two scores is used is decided by the answers of both halves. The guarantee counts queries of which no two ask
+    for the same row. Answers are judged as the retriever will give them: queries above the refinement threshold are
+    refined first, and those outside the model's domain are left out.
     """
-    asked = _encoded(gallery, queries, direction, among, promise.top if promise else 10)
-    lesson = _taught(asked, score, rng, by_captions=not by_itself) if score in (None, RECKONED) else None
+    asked = _encoded(gallery, queries, direction, among, guarantee.top if guarantee else 10)
+    lesson = _taught(asked, score, rng, by_captions=not by_itself) if score in (None, LEARNED) else None
     calibration, judged = _judged(asked, lesson, score or DEFAULT_SCORE)
-    if promise is not None and asked.answers:
-        calibration = _promised(asked, calibration, judged, promise, rng)
+    if guarantee is not None and asked.answers:
+        calibration = _guaranteed(asked, calibration, judged, guarantee, rng)
     target = asked.selection.target
     store_calibration(gallery, calibration, target, by_itself=by_itself)
     worth, taught = (None, 0) if lesson is None else (lesson.worth, int(lesson.taught.sum()))
-    return Outcome(
+    return CalibrationOutcome(
         calibration,
         target,
         len(asked.answers),
         worth=worth,
         taught=taught,
-        strange=asked.strange,
+        out_of_domain=asked.out_of_domain,
         unknown=asked.unknown,
     )
 
@@ -157,38 +156,38 @@ def _encoded(
         raise InputError("the gallery is empty; index something before it is calibrated")
     rows = OwnRows(gallery)
     selection = rows.select(NO_FILTERS, among or rows.default_target())
-    gallery.vectors  # noqa: B018 (held against their checksums, and mended, before anything is learnt from them)
+    gallery.vectors  # noqa: B018 (held against their checksums, and mended, before anything is learned from them)
     vectors, usable = _answerable(gallery, [known.query for known in queries], direction)
     kept = [known for known, keep in zip(queries, usable, strict=True) if keep]
-    strange = len(queries) - len(kept)
+    out_of_domain = len(queries) - len(kept)
     if len(kept) < LEAST_QUERIES:
         raise NothingAnswerable(
-            f"{strange} of {len(queries)} queries are about things the model was never taught; "
+            f"{out_of_domain} of {len(queries)} queries are about things the model was never taught; "
             f"give at least {LEAST_QUERIES} others, or use a model that knows them"
         )
     first = rows.scan(vectors, selection, max(top, FIRST))
     if first.count == 0:
         raise InputError(f"the gallery holds no {selection.target} to calibrate with; index some first")
-    return Asked(rows, selection, direction, top, kept, vectors, first, _positions(gallery, kept), strange)
+    return Asked(rows, selection, direction, top, kept, vectors, first, _positions(gallery, kept), out_of_domain)
 
 
 def _answerable(gallery: Gallery, queries: Sequence[Query], direction: Direction) -> tuple[Vectors, NDArray[np.bool_]]:
-    """Vectors of those that are not strange to the model, and which of ``queries`` these are."""
+    """Vectors of those that are inside the model's domain, and which of ``queries`` these are."""
     vectors = encode(gallery.model, queries, direction)
-    new_words = strange_words(gallery.model.acquaintance, queries, vectors, direction)
+    new_words = out_of_domain_words(gallery.model.domain, queries, vectors, direction)
     usable = np.array([not words for words in new_words])
     return vectors[usable], usable
 
 
 def _taught(asked: Asked, score: str | None, rng: np.random.Generator, *, by_captions: bool) -> Lesson | None:
-    """Second step: a score learnt from known answers, or from the gallery's captions where these are too few."""
+    """Second step: a score learned from known answers, or from the gallery's captions where these are too few."""
     gallery = asked.rows.gallery
     known = known_of(asked.first, asked.vectors, asked.answers, asked.top)
     middle = middle_of(gallery.vectors, asked.selection.here)
     lesson = _used(learn(known, gallery.vectors, middle, rng, top=asked.top), score)
     if lesson is None and by_captions and (asked.direction, asked.selection.target) == ("text", "images"):
         lesson = _used(_taught_by_captions(asked, known, middle, rng), score)
-    if score == RECKONED and lesson is None:
+    if score == LEARNED and lesson is None:
         raise InputError(
             f"{len(asked.answers)} queries with known answers teach too little; give {LEAST_KNOWN} or more, with at "
             f"least {LEAST_OF_EACH} right and {LEAST_OF_EACH} wrong answers in either half, or another score"
@@ -198,7 +197,7 @@ def _taught(asked: Asked, score: str | None, rng: np.random.Generator, *, by_cap
 
 def _used(lesson: Lesson | None, score: str | None) -> Lesson | None:
     """A lesson that helps, or that was asked for."""
-    return lesson if lesson is not None and (lesson.helps or score == RECKONED) else None
+    return lesson if lesson is not None and (lesson.helps or score == LEARNED) else None
 
 
 def _taught_by_captions(asked: Asked, judges: Known, middle: Vectors, rng: np.random.Generator) -> Lesson | None:
@@ -224,8 +223,10 @@ def _taught_by_captions(asked: Asked, judges: Known, middle: Vectors, rng: np.ra
     known = known_of(first, vectors, {i: {position} for i, position in enumerate(rows)}, asked.top)
     if not known.teaches:
         return None
-    reckoning = fit_reckoning(known, gallery.vectors, middle, rng, top=asked.top)
-    return Lesson(reckoning, np.zeros(len(judges.right), np.bool_), worth_of(reckoning, judges, gallery.vectors))
+    learned_score = fit_learned_score(known, gallery.vectors, middle, rng, top=asked.top)
+    return Lesson(
+        learned_score, np.zeros(len(judges.right), np.bool_), worth_of(learned_score, judges, gallery.vectors)
+    )
 
 
 def _judged(asked: Asked, lesson: Lesson | None, score: str) -> tuple[Calibration, dict[int, float]]:
@@ -233,10 +234,10 @@ def _judged(asked: Asked, lesson: Lesson | None, score: str) -> tuple[Calibratio
     gallery, first = asked.rows.gallery, asked.first
     kept = np.ones(len(first), np.bool_)
     if lesson is None:
-        scores, reckoning = score_named(score)(first), None
+        scores, learned_score = score_named(score)(first), None
     else:
-        reckoning, score = lesson.reckoning, RECKONED
-        scores = reckoning.doubt(first, asked.vectors, gallery.vectors)
+        learned_score, score = lesson.learned_score, LEARNED
+        scores = learned_score.doubt(first, asked.vectors, gallery.vectors)
         kept[np.array(sorted(asked.answers), np.int64)[lesson.taught]] = False
     calibration = Calibration(
         gallery.info.model_fingerprint,
@@ -244,20 +245,20 @@ def _judged(asked: Asked, lesson: Lesson | None, score: str) -> tuple[Calibratio
         first.count,
         score,
         scores[kept],
-        reckoning=reckoning,
-        knowing=known_texts(gallery, asked.direction),
+        learned_score=learned_score,
+        domain_digest=domain_digest(gallery, asked.direction),
     )
     return calibration, {int(i): float(scores[i]) for i in np.flatnonzero(kept)}
 
 
-def _promised(
+def _guaranteed(
     asked: Asked,
     calibration: Calibration,
     judged: Mapping[int, float],
-    promise: Promise,
+    guarantee: GuaranteeRequest,
     rng: np.random.Generator,
 ) -> Calibration:
-    """Fourth step: the calibration with a threshold that keeps ``promise``, or with the news that there is none."""
+    """Fourth step: the calibration with a threshold that keeps ``guarantee``, or with the news that there is none."""
     gate = calibration.gate(REFINE_RATIO)
     tested = _independent([i for i in asked.answers if i in judged], asked.answers)
     hits = {i: asked.first.ids[i, : asked.top] for i in tested}
@@ -268,7 +269,7 @@ def _promised(
         hits.update(zip(again, asked.rows.scan(vectors, asked.selection, asked.top).ids, strict=True))
     right = np.array([not asked.answers[i].isdisjoint(hits[i].tolist()) for i in tested])
     values = np.array([judged[i] for i in tested])
-    found = find_threshold(values, right, alpha=promise.alpha, delta=promise.delta, rng=rng)
+    found = find_threshold(values, right, alpha=guarantee.alpha, delta=guarantee.delta, rng=rng)
     found = replace(found, top=asked.top, refine_ratio=REFINE_RATIO, gallery_size=asked.first.count)
     return replace(calibration, guarantees=(found,))
 

@@ -2,9 +2,9 @@
 
 The uncertainty u = K/S of a query depends on the gallery: S sums over its K items. Yet u = sigmoid(-m), where m =
 log(S/K - 1) is the log of the *mean* evidence, and a mean keeps its size when the gallery grows by more of the same.
-So a calibration holds -m (`evidex.retrieval.certainty.scores.certainty_lost`), or what was learnt from it and other
-signs (`evidex.retrieval.certainty.reckoning`), and says where a new query stands among the calibration queries; it
-remembers the K it was made with, because a gallery of other content is another matter.
+So a calibration holds -m (`evidex.retrieval.certainty.scores.certainty_lost`), or what was learned from it and other
+signals (`evidex.retrieval.certainty.learned_score`), and says where a new query stands among the calibration queries;
+it remembers the K it was made with, because a gallery of other content is another matter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from evidex.errors import InputError, ModelError
 from evidex.retrieval.certainty.gate import Gate
 from evidex.retrieval.certainty.guarantee import Guarantee
-from evidex.retrieval.certainty.reckoning import RECKONED, Reckoning
+from evidex.retrieval.certainty.learned_score import LEARNED, LearnedScore
 from evidex.retrieval.queries import DIRECTIONS, Direction
 
 Scores = NDArray[np.float64]
@@ -38,10 +38,10 @@ class Calibration:
     scores: Scores
     """Sorted; higher is less certain."""
     guarantees: tuple[Guarantee, ...] = ()
-    reckoning: Reckoning | None = None
-    """Where the score is the learnt one: what was learnt."""
-    knowing: str | None = None
-    """Which texts the model knew (`Acquaintance.digest`): strange ones were left out. None where that was not told."""
+    learned_score: LearnedScore | None = None
+    """Where the score is the learned one: what was learned."""
+    domain_digest: str | None = None
+    """Which texts the model knew (`Domain.digest`): others were left out. None where that was not told."""
 
     def __post_init__(self) -> None:
         values = np.sort(np.asarray(self.scores, np.float64))
@@ -49,9 +49,9 @@ class Calibration:
             raise InputError(f"calibration scores of shape {values.shape}; give a finite number for each query")
         if self.direction not in DIRECTIONS:
             raise InputError(f"direction is {self.direction!r}; give 'text' or 'image', the kind of the queries")
-        if (self.score == RECKONED) != (self.reckoning is not None):
+        if (self.score == LEARNED) != (self.learned_score is not None):
             raise InputError(
-                f"score {self.score!r} with{'out' * (self.reckoning is None)} a reckoning; calibrate again"
+                f"score {self.score!r} with{'out' * (self.learned_score is None)} a learned score; calibrate again"
             )
         values.flags.writeable = False
         object.__setattr__(self, "scores", values)
@@ -73,7 +73,9 @@ class Calibration:
             return Gate(-np.inf)
         return Gate(float(self.scores[answered - 1]) if ratio > 0 else np.inf)
 
-    def check(self, model_fingerprint: str, direction: Direction, score: str, *, knowing: str | None = None) -> None:
+    def check(
+        self, model_fingerprint: str, direction: Direction, score: str, *, domain_digest: str | None = None
+    ) -> None:
         """Refuse to judge queries of another model, kind or score, or with a model that has been told other texts."""
         if model_fingerprint != self.model_fingerprint:
             raise ModelError(
@@ -84,7 +86,7 @@ class Calibration:
             raise InputError(f"the calibration is for {self.direction} queries, not {direction}; calibrate for those")
         if score != self.score:
             raise InputError(f"the calibration holds the score {self.score!r}, not {score!r}; calibrate with {score!r}")
-        if None not in (knowing, self.knowing) and knowing != self.knowing:
+        if None not in (domain_digest, self.domain_digest) and domain_digest != self.domain_digest:
             raise ModelError(
                 f"the calibration of {self.direction} queries was made when the model knew other texts;"
                 " run evidex calibrate, and restart servers of this gallery"

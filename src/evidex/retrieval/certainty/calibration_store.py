@@ -12,24 +12,25 @@ import numpy as np
 from evidex.documents import parse_json
 from evidex.errors import DataError, GalleryError, InputError
 from evidex.files import write_atomic
+from evidex.old_names import score_name, with_new_keys
 from evidex.retrieval.certainty.calibration import Calibration
 from evidex.retrieval.certainty.guarantee import Guarantee
+from evidex.retrieval.certainty.learned_score_store import learned_score_from_json, learned_score_json
 from evidex.retrieval.certainty.policy import Policy
-from evidex.retrieval.certainty.reckoning_store import reckoning_from_json, reckoning_json
 from evidex.retrieval.filters import Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.queries import Direction
 from evidex.retrieval.soundness.seal import checksum_of, digest_of_bytes, drop, store
 
-_FORMAT = 4
-# Guarantees of format 1 do not say what they were tested for, and formats before 3 have no reckoning.
-_READABLE = (1, 2, 3, 4)
+_FORMAT = 5
+# Guarantees of format 1 do not say what they were tested for, and formats before 3 have no learned score.
+_READABLE = (1, 2, 3, 4, 5)
 _FIRST_WITH_CHECK = 4
 
 
 def calibration_text(calibration: Calibration) -> str:
     """What `read_calibration` reads: JSON with a checksum of itself."""
-    reckoning = calibration.reckoning
+    learned_score = calibration.learned_score
     content = {
         "format": _FORMAT,
         "model_fingerprint": calibration.model_fingerprint,
@@ -38,8 +39,8 @@ def calibration_text(calibration: Calibration) -> str:
         "score": calibration.score,
         "scores": calibration.scores.tolist(),
         "guarantees": [asdict(guarantee) for guarantee in calibration.guarantees],
-        "reckoning": None if reckoning is None else reckoning_json(reckoning),
-        "knowing": calibration.knowing,
+        "learned_score": None if learned_score is None else learned_score_json(learned_score),
+        "domain_digest": calibration.domain_digest,
     }
     return json.dumps({**content, "check": checksum_of(content)}, indent=1, allow_nan=False) + "\n"
 
@@ -56,16 +57,17 @@ def read_calibration(path: Path) -> Calibration:
         check = content.pop("check", None)
         if version >= _FIRST_WITH_CHECK and check != checksum_of(content):
             raise ValueError("its checksum is wrong")
-        reckoning, knowing = content.get("reckoning"), content.get("knowing")
+        content = with_new_keys(content)
+        learned_score, digest = content.get("learned_score"), content.get("domain_digest")
         return Calibration(
             str(content["model_fingerprint"]),
             content["direction"],
             int(content["gallery_size"]),
-            str(content["score"]),
+            score_name(str(content["score"])),
             np.array(content["scores"], np.float64),
             tuple(Guarantee(**guarantee) for guarantee in content["guarantees"]),
-            None if reckoning is None else reckoning_from_json(reckoning),
-            None if knowing is None else str(knowing),
+            None if learned_score is None else learned_score_from_json(learned_score),
+            None if digest is None else str(digest),
         )
     except FileNotFoundError:
         raise DataError(f"{str(path)!r} does not exist; make it with evidex calibrate") from None
@@ -80,15 +82,15 @@ def calibration_path(gallery: Gallery, direction: Direction, target: Target, *, 
     return gallery.path / "calibration" / f"{direction}-to-{target}{'-by-itself' * by_itself}.json"
 
 
-def known_texts(gallery: Gallery, direction: Direction) -> str | None:
-    """What a calibration records of the model beside its fingerprint; "" for a model that tells no text strange.
+def domain_digest(gallery: Gallery, direction: Direction) -> str | None:
+    """What a calibration records of the model beside its fingerprint; "" for a model that tells no text out of domain.
 
-    None for image queries: of these none is left out as strange.
+    None for image queries: of these none is left out as out of domain.
     """
     if direction == "image":
         return None
-    acquaintance = gallery.model.acquaintance
-    return "" if acquaintance is None else acquaintance.digest
+    domain = gallery.model.domain
+    return "" if domain is None else domain.digest
 
 
 def store_calibration(gallery: Gallery, calibration: Calibration, target: Target, *, by_itself: bool = False) -> None:
@@ -119,8 +121,8 @@ def load_policy(
         calibration = read_calibration(path)
     except DataError as error:
         raise GalleryError(str(error)) from None
-    knowing = None if calibration.knowing is None else known_texts(gallery, direction)
-    calibration.check(gallery.info.model_fingerprint, direction, calibration.score, knowing=knowing)
+    digest = None if calibration.domain_digest is None else domain_digest(gallery, direction)
+    calibration.check(gallery.info.model_fingerprint, direction, calibration.score, domain_digest=digest)
     return Policy.of(calibration, refine_ratio, abstain_ratio, given=path == paths[0])
 
 

@@ -2,7 +2,7 @@
 
 A gate sees one number a query, higher for less certain, and does not mind which. Three ways to set it: the most
 uncertain share of a batch (`evidex.retrieval.refine.deferred`, as in the paper), a threshold from stored calibration
-queries (`Calibration.gate`), or a threshold with a promise (`evidex.retrieval.certainty.guarantee`).
+queries (`Calibration.gate`), or a threshold with a guarantee (`evidex.retrieval.certainty.guarantee`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A threshold with a promise: learn-then-test over calibration queries whose answers are known.
+"""A threshold with a guarantee: learn-then-test over calibration queries whose answers are known.
 
 The risk of a threshold t is R(t) = P(wrong | score <= t), the share of wrong answers among those that are given. For
 each candidate threshold the hypothesis "R(t) > α" is tested on the calibration queries it would answer, and the
@@ -12,9 +12,9 @@ overall. Testing in a fixed order, from the strictest threshold on and stopping 
 threshold only if the *first* wrong one in the order is rejected, which has probability at most δ: no correction for
 many candidates is needed.
 
-The promise is about queries like those of the calibration (independent, same kind, same gallery and model), on average
-over them, not about a single query. It says nothing of searches that were not tested: fewer hits, another share of
-refined queries, other rows. So it remembers what it was tested for (`Guarantee.holds_for`).
+The guarantee is about queries like those of the calibration (independent, same kind, same gallery and model), on
+average over them, not about a single query. It says nothing of searches that were not tested: fewer hits, another share
+of refined queries, other rows. So it remembers what it was tested for (`Guarantee.holds_for`).
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _SHARE_FOR_CANDIDATES = 0.2
 
 @dataclass(frozen=True)
 class Guarantee:
-    """Outcome of the tests: a threshold, or none if none achieves the promise."""
+    """Outcome of the tests: a threshold, or none if none achieves the guarantee."""
 
     alpha: float
     delta: float
     threshold: float | None
-    """Answer queries whose score is at most this; None: no threshold achieves the promise."""
+    """Answer queries whose score is at most this; None: no threshold achieves the guarantee."""
     tested: int
     """Calibration queries the tests could use."""
     answered: int
@@ -68,14 +68,14 @@ class Guarantee:
     def describe(self) -> str:
         """One sentence for people."""
         wrong = "" if self.top is None else f" (nothing relevant among the first {self.top})"
-        promise = f"at most {self.alpha:.1%} wrong answers{wrong} with confidence {1 - self.delta:.1%}"
+        wanted = f"at most {self.alpha:.1%} wrong answers{wrong} with confidence {1 - self.delta:.1%}"
         if self.threshold is None:
             return (
-                f"no threshold achieves {promise}, tested on {self.tested} queries;"
+                f"no threshold achieves {wanted}, tested on {self.tested} queries;"
                 " allow a larger error, accept less confidence, or calibrate with more queries"
             )
         return (
-            f"{promise}: answer up to a score of {self.threshold:.6g}, which is {self.coverage:.1%} of the queries"
+            f"{wanted}: answer up to a score of {self.threshold:.6g}, which is {self.coverage:.1%} of the queries"
             f" ({self.wrong} of {self.answered} answers wrong in calibration)"
         )
 

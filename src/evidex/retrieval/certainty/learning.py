@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.retrieval.certainty.reckoning import Groups, Known, Reckoning, fit_reckoning, halves
-from evidex.retrieval.certainty.signs import Vectors
+from evidex.retrieval.certainty.learned_score import Groups, Known, LearnedScore, fit_learned_score, halves
+from evidex.retrieval.certainty.signals import Vectors
 from evidex.retrieval.scan.partial import ScanResult
 
 LEAST_KNOWN = 250
@@ -22,64 +22,65 @@ class Worth:
     """AUROC of wrong against right answers, of queries that did not teach what judges them."""
 
     queries: int
-    learnt: float
+    learned: float
     similarity: float
     """Of the highest similarity, on the same answers."""
 
     def describe(self) -> str:
         """One sentence for people."""
-        gain = self.learnt - self.similarity
+        gain = self.learned - self.similarity
         return (
-            f"on queries it has not learnt from, the learnt score tells wrong answers from right ones at AUROC "
-            f"{self.learnt:.3f}, {abs(gain):.3f} {'better' if gain >= 0 else 'worse'} than the highest similarity "
+            f"on queries it has not learned from, the learned score tells wrong answers from right ones at AUROC "
+            f"{self.learned:.3f}, {abs(gain):.3f} {'better' if gain >= 0 else 'worse'} than the highest similarity "
             f"({self.similarity:.3f}; {self.queries} queries)"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """What was learnt from one half of the known queries."""
+    """What was learned from one half of the known queries."""
 
-    reckoning: Reckoning
+    learned_score: LearnedScore
     taught: NDArray[np.bool_]
-    """(known queries,) those it was learnt from: no honest judge of it."""
+    """(known queries,) those it was learned from: no honest judge of it."""
     worth: Worth | None
 
     @property
     def helps(self) -> bool:
         """Whether it tells wrong answers better than the highest similarity does, on queries it did not learn from."""
-        return self.worth is None or self.worth.learnt > self.worth.similarity
+        return self.worth is None or self.worth.learned > self.worth.similarity
 
 
 def learn(known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Generator, *, top: int) -> Lesson | None:
     """Learn from one half of ``known`` and leave the other for judging; None if a half holds too little to learn from.
 
-    Thresholds and promises that are found on the other half are then about a score that did not learn from it. Whether
-    the score is used at all (`Lesson.helps`) is decided by both halves: a choice of two that no promise corrects for.
+    Thresholds and guarantees that are found on the other half are then about a score that did not learn from it.
+    Whether the score is used at all (`Lesson.helps`) is decided by both halves: a choice of two that no guarantee
+    corrects for.
     """
     from evidex.evaluation.selective import selective
 
     half = halves(known.groups, rng)
     if len(half) < LEAST_KNOWN or not (known.part(half).teaches and known.part(~half).teaches):
         return None
-    lessons, learnt, plain = [], [], []
+    lessons, learned, plain = [], [], []
     for taught in (half, ~half):
-        reckoning = fit_reckoning(known.part(taught), gallery, middle, rng, top=top)
+        learned_score = fit_learned_score(known.part(taught), gallery, middle, rng, top=top)
         judged = known.part(~taught)
-        lessons.append(reckoning)
-        learnt.append(selective(reckoning.doubt(judged.result, judged.queries, gallery), judged.right).auroc)
+        lessons.append(learned_score)
+        learned.append(selective(learned_score.doubt(judged.result, judged.queries, gallery), judged.right).auroc)
         plain.append(selective(-judged.result.scores[:, 0], judged.right).auroc)
-    return Lesson(lessons[0], half, Worth(len(half), float(np.mean(learnt)), float(np.mean(plain))))
+    return Lesson(lessons[0], half, Worth(len(half), float(np.mean(learned)), float(np.mean(plain))))
 
 
-def worth_of(reckoning: Reckoning, judged: Known, gallery: Vectors) -> Worth | None:
-    """Of what was learnt elsewhere, on known queries; None where these were all right or all wrong."""
+def worth_of(learned_score: LearnedScore, judged: Known, gallery: Vectors) -> Worth | None:
+    """Of what was learned elsewhere, on known queries; None where these were all right or all wrong."""
     from evidex.evaluation.selective import selective
 
     if not 0 < judged.right.sum() < len(judged.right):
         return None
-    learnt = selective(reckoning.doubt(judged.result, judged.queries, gallery), judged.right).auroc
-    return Worth(len(judged.right), learnt, selective(-judged.result.scores[:, 0], judged.right).auroc)
+    learned = selective(learned_score.doubt(judged.result, judged.queries, gallery), judged.right).auroc
+    return Worth(len(judged.right), learned, selective(-judged.result.scores[:, 0], judged.right).auroc)
 
 
 def known_of(first: ScanResult, queries: Vectors, answers: Mapping[int, set[int]], top: int) -> Known:

@@ -11,7 +11,7 @@ from evidex.retrieval.certainty.calibration import Calibration
 from evidex.retrieval.certainty.gate import Gate
 from evidex.retrieval.certainty.guarantee import Guarantee
 from evidex.retrieval.certainty.scores import score_named
-from evidex.retrieval.certainty.signs import FIRST, Vectors
+from evidex.retrieval.certainty.signals import FIRST, Vectors
 from evidex.retrieval.scan.partial import ScanResult
 
 ABSTAIN_RATIO = 0.02
@@ -29,7 +29,7 @@ class Judged:
     unsupported: bool
     """Whether the calibration says to refuse it."""
     chance: float | None = None
-    """That a right row is among the first ``chance_top`` of the first ranking; None where not learnt."""
+    """That a right row is among the first ``chance_top`` of the first ranking; None where not learned."""
     chance_top: int | None = None
 
 
@@ -59,32 +59,32 @@ class Policy:
     @property
     def least_top(self) -> int:
         """How many rows a scan must give for the score."""
-        return 1 if self.calibration.reckoning is None else FIRST
+        return 1 if self.calibration.learned_score is None else FIRST
 
     def score(self, result: ScanResult, queries: Vectors, gallery: Vectors) -> NDArray[np.float64]:
         """Of ``queries`` (queries, dim) whose scan over rows of ``gallery`` (rows, dim) gave ``result``."""
-        reckoning = self.calibration.reckoning
-        if reckoning is None:
+        learned_score = self.calibration.learned_score
+        if learned_score is None:
             return score_named(self.calibration.score)(result)
-        return reckoning.doubt(result, queries, gallery)
+        return learned_score.doubt(result, queries, gallery)
 
     def chances(self, scores: NDArray[np.float64], *, searched: int) -> NDArray[np.float64] | None:
         """The probability that an answer with such a score is right, among ``searched`` rows.
 
-        None where it was not learnt, and where far more or fewer rows were searched: the order of queries survives
+        None where it was not learned, and where far more or fewer rows were searched: the order of queries survives
         that, but among fewer rows more answers are right.
         """
-        reckoning, size = self.calibration.reckoning, self.calibration.gallery_size
-        if reckoning is None or not size / _LIKE_SIZE <= searched <= size * _LIKE_SIZE:
+        learned_score, size = self.calibration.learned_score, self.calibration.gallery_size
+        if learned_score is None or not size / _LIKE_SIZE <= searched <= size * _LIKE_SIZE:
             return None
-        return reckoning.chances(scores)
+        return learned_score.chances(scores)
 
     @property
     def chance_top(self) -> int | None:
-        """Among how many hits a right row counted when the chances were learnt."""
-        return None if self.calibration.reckoning is None else self.calibration.reckoning.top
+        """Among how many hits a right row counted when the chances were learned."""
+        return None if self.calibration.learned_score is None else self.calibration.learned_score.top
 
-    def promise(self, *, top: int, searched: int) -> str | None:
+    def guaranteed(self, *, top: int, searched: int) -> str | None:
         """What is guaranteed of a search for ``top`` hits among ``searched`` rows, none of them filtered out."""
         guarantee = self.guarantee
         if guarantee is None or not guarantee.holds_for(top=top, refine_ratio=self.refine_ratio, gallery_size=searched):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
-from evidex.retrieval.certainty.reckoning import RECKONED
+from evidex.retrieval.certainty.learned_score import LEARNED
 from evidex.retrieval.scan.partial import Partial, ScanResult
 
 Score = Callable[[Partial | ScanResult], NDArray[np.float64]]
@@ -33,9 +33,9 @@ DEFAULT_SCORE = "vacuity"
 
 
 def score_named(name: str) -> Score:
-    """A score that a scan alone gives; that which is learnt needs a calibration (`Policy.score`)."""
-    if name == RECKONED:
-        raise InputError(f"score '{name}' must be learnt from queries with known answers; calibrate with such queries")
+    """A score that a scan alone gives; that which is learned needs a calibration (`Policy.score`)."""
+    if name == LEARNED:
+        raise InputError(f"score '{name}' must be learned from queries with known answers; calibrate with such queries")
     if name not in SCORES:
-        raise InputError(f"score '{name}' is unknown; use one of {', '.join([RECKONED, *SCORES])}")
+        raise InputError(f"score '{name}' is unknown; use one of {', '.join([LEARNED, *SCORES])}")
     return SCORES[name]

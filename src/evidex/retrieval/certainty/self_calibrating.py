@@ -9,12 +9,12 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.retrieval.certainty.calibrating import KnownQuery, NothingAnswerable, Outcome, calibrate
+from evidex.retrieval.certainty.calibrating import CalibrationOutcome, KnownQuery, NothingAnswerable, calibrate
 from evidex.retrieval.certainty.calibration import LEAST_QUERIES, Calibration
 from evidex.retrieval.certainty.calibration_store import store_calibration
 from evidex.retrieval.certainty.captions import MOST_SELF_QUERIES, one_caption_each
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
-from evidex.retrieval.certainty.reckoning import RECKONED
+from evidex.retrieval.certainty.learned_score import LEARNED
 from evidex.retrieval.certainty.scores import DEFAULT_SCORE, score_named
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.scan.partial import ScanResult, merge_results
@@ -23,7 +23,7 @@ _COPY = 1 - 1e-4  # cosine of two rows that show the same picture
 _ROWS_AT_ONCE = 4096
 
 
-def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | None = None) -> list[Outcome]:
+def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | None = None) -> list[CalibrationOutcome]:
     """Calibrate a gallery by what it holds, for text and for image queries, as far as that goes.
 
     Text queries: questions that are usual of overhead imagery and, where there are captions, one of each image: they
@@ -49,13 +49,13 @@ def self_calibrate(gallery: Gallery, rng: np.random.Generator, *, score: str | N
         outcomes.append(replace(outcome, source=source))
     if len(pictures) > LEAST_QUERIES:
         sample = np.sort(rng.permutation(pictures)[:MOST_SELF_QUERIES])
-        named = DEFAULT_SCORE if score in (None, RECKONED) else score
+        named = DEFAULT_SCORE if score in (None, LEARNED) else score
         values = _scores_among_others(gallery, sample, np.array(pictures), named)
         values = values[np.isfinite(values)]  # not so where all others are copies
         if len(values) > LEAST_QUERIES:
             calibration = Calibration(gallery.info.model_fingerprint, "image", len(pictures) - 1, named, values)
             store_calibration(gallery, calibration, "images", by_itself=True)
-            outcomes.append(Outcome(calibration, "images", 0, "images of the gallery"))
+            outcomes.append(CalibrationOutcome(calibration, "images", 0, "images of the gallery"))
     return outcomes
 
 

@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 
 from evidex.errors import NotFoundError, PartError
 from evidex.retrieval.certainty.calibration import LEAST_QUERIES, Calibration
-from evidex.retrieval.certainty.calibration_store import known_texts
+from evidex.retrieval.certainty.calibration_store import domain_digest
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
 from evidex.retrieval.certainty.policy import Policy
 from evidex.retrieval.certainty.scores import DEFAULT_SCORE, certainty_lost
 from evidex.retrieval.encoding import encode
 from evidex.retrieval.filters import NO_FILTERS, Filters, Target
+from evidex.retrieval.out_of_domain import out_of_domain_words
 from evidex.retrieval.parts.part import Part
 from evidex.retrieval.parts.wire import PartFound
 from evidex.retrieval.queries import Direction
 from evidex.retrieval.rows import Row
 from evidex.retrieval.scan.partial import ScanResult, merge_results
 from evidex.retrieval.searchable import OwnRows, Selection
-from evidex.retrieval.untaught import strange_words
 
 T = TypeVar("T")
 _PLACES = 40  # bits of an id that are the place in its gallery; those above number the part, from 1
@@ -75,7 +75,7 @@ class _MovedError(Exception):
 class JoinedRows:
     """This machine's rows and those of all parts; ids of rows elsewhere begin with the number of the part.
 
-    Usual queries are measured against the whole (`calibrate_together`), by vacuity: what this gallery learnt or was
+    Usual queries are measured against the whole (`calibrate_together`), by vacuity: what this gallery learned or was
     given holds for its own rows alone.
     """
 
@@ -145,7 +145,7 @@ class JoinedRows:
         self._elsewhere = {}
         texts = list(COMMON_QUESTIONS)
         vectors = encode(gallery.model, texts, "text")
-        new_words = strange_words(gallery.model.acquaintance, texts, vectors, "text")
+        new_words = out_of_domain_words(gallery.model.domain, texts, vectors, "text")
         everything = self.select(NO_FILTERS, "images")
         pictures = np.ones(len(gallery), np.bool_) if everything.here is None else everything.here
         places = np.flatnonzero(pictures)
@@ -167,6 +167,6 @@ class JoinedRows:
                     found.count,
                     DEFAULT_SCORE,
                     certainty_lost(found),
-                    knowing=known_texts(gallery, direction),
+                    domain_digest=domain_digest(gallery, direction),
                 )
         return calibrations

@@ -12,11 +12,13 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from evidex.retrieval.scan.arguments import Array
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-Array = Any  # numba specialises every kernel for the element types it is called with
 
 # numba caches a function by the content of its own file only, though what it calls is compiled into it.
-_CONTENT = b"".join(pkgutil.get_data("evidex.retrieval.scan", name) or b"" for name in ("compiled.py", "tiles.py"))
+_COMPILED_IN = ("arguments.py", "compiled.py", "register_tiles.py")
+_CONTENT = b"".join(pkgutil.get_data("evidex.retrieval.scan", name) or b"" for name in _COMPILED_IN)
 _EDITION = hashlib.sha256(_CONTENT).hexdigest()[:12]
 
 

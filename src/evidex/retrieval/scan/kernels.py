@@ -4,10 +4,8 @@ Each kernel works on one block of rows of one shard, in tiles whose scores stay 
 id of a row whose score is not finite (-1: none) and the largest squared row norm (0 unless ``certify``), from which
 the caller bounds the rounding of float32. Kernels release the interpreter lock and touch no global state.
 
-Common arguments: ``vectors`` (n, d) in float32, bfloat16 bits (uint16) or int8; ``scales`` (n,) or empty; ``shift``
-is added to the scores; ``rows`` the selected rows if ``gather``, then ``first`` and ``stop`` index it, otherwise the
-rows; ``base`` the id of row 0; ``heap_*`` the best rows so far, changed in place; ``peaks`` and ``sums`` receive, for
-the block, the largest score and Σ exp((s - peak)/τ).
+Common arguments are named tuples (`evidex.retrieval.scan.arguments`): the vectors, the rows of them that are scanned,
+and what is kept.
 """
 
 from __future__ import annotations
@@ -16,8 +14,9 @@ import math
 
 import numpy as np
 
-from evidex.retrieval.scan import tiles
-from evidex.retrieval.scan.compiled import Array, add_tile, exp, fast, push, strict, widen
+from evidex.retrieval.scan import register_tiles
+from evidex.retrieval.scan.arguments import Array, GalleryRows, Int8Queries, Kept, Span, TileSums
+from evidex.retrieval.scan.compiled import add_tile, exp, fast, push, strict, widen
 
 TILE = 192
 """Rows whose scores are held at a time; blocks begin at multiples of it, so how blocks are cut changes no rounding."""
@@ -27,11 +26,10 @@ QUERY_VERSIONS = 8
 
 
 @fast
-def _absorb_one(
-    scores: Array, length: int, rows: Array, gather: bool, start: int, base: int, inverse_temperature: float,
-    heap_scores: Array, heap_rows: Array, sizes: Array, peaks: Array, sums: Array,
-) -> int:  # fmt: skip
+def _absorb_one(scores: Array, length: int, start: int, span: Span, inverse_temperature: float, kept: Kept) -> int:
     """Take the scores of one tile for one query; returns the id of a row whose score is not finite, or -1."""
+    rows, gather, base = span.rows, span.gather, span.base
+    heap_scores, heap_rows, sizes = kept.heap_scores, kept.heap_rows, kept.sizes
     inverse = np.float32(inverse_temperature)
     peak = scores[0]
     zero = np.float32(0.0)
@@ -52,22 +50,22 @@ def _absorb_one(
     total = np.float32(0.0)
     for i in range(length):
         total += exp((scores[i] - peak) * inverse)
-    add_tile(peaks, sums, 0, peak, total, inverse_temperature)
+    add_tile(kept.peaks, kept.sums, 0, peak, total, inverse_temperature)
     return -1
 
 
 @fast
 def scan_one(
-    query: Array, vectors: Array, scales: Array, shift: Array, rows: Array, gather: bool, first: int, stop: int,
-    base: int, inverse_temperature: float, certify: bool, heap_scores: Array, heap_rows: Array, sizes: Array,
-    peaks: Array, sums: Array,
-) -> tuple[int, float]:  # fmt: skip
+    query: Array, gallery: GalleryRows, span: Span, inverse_temperature: float, certify: bool, kept: Kept
+) -> tuple[int, float]:
     """One query, as fast as the rows can be read."""
+    vectors, scales, shift = gallery.vectors, gallery.scales, gallery.shift
+    rows, gather = span.rows, span.gather
     dim = vectors.shape[1]
     scores = np.empty(TILE, np.float32)
     longest = np.float32(0.0)
-    for start in range(first, stop, TILE):
-        length = min(TILE, stop - start)
+    for start in range(span.first, span.stop, TILE):
+        length = min(TILE, span.stop - start)
         for i in range(length):
             row = rows[start + i] if gather else start + i
             score = np.float32(0.0)
@@ -84,9 +82,7 @@ def scan_one(
             if scales.size > 0:
                 score = score * scales[row] + shift[0]
             scores[i] = score
-        fault = _absorb_one(
-            scores, length, rows, gather, start, base, inverse_temperature, heap_scores, heap_rows, sizes, peaks, sums
-        )
+        fault = _absorb_one(scores, length, start, span, inverse_temperature, kept)
         if fault >= 0:
             return fault, float(longest)
     return -1, float(longest)
@@ -94,31 +90,30 @@ def scan_one(
 
 @fast
 def scan_one_int8(
-    levels: Array, level_scales: Array, level_bias: Array, codes: Array, scales: Array, shift: Array, rows: Array,
-    gather: bool, first: int, stop: int, base: int, inverse_temperature: float, heap_scores: Array, heap_rows: Array,
-    sizes: Array, peaks: Array, sums: Array,
-) -> tuple[int, float]:  # fmt: skip
-    """One query, rounded to two ``levels`` of codes (2, padded d), coarse and fine; needs `tiles.HAS_INT8_DOT`."""
+    query: Int8Queries, gallery: GalleryRows, span: Span, inverse_temperature: float, kept: Kept
+) -> tuple[int, float]:
+    """One query, rounded to two levels of codes (2, padded d), coarse and fine; needs `HAS_INT8_DOT`."""
+    codes, scales, shift = gallery.vectors, gallery.scales, gallery.shift
+    level_scales, level_bias = query.scales, query.bias
+    rows, gather = span.rows, span.gather
     count, dim = codes.shape
-    padded = levels.shape[1]
-    chunks = padded // tiles.ROW_CHUNK
+    padded = query.codes.shape[1]
+    chunks = padded // register_tiles.ROW_CHUNK
     scores = np.empty(TILE, np.float32)
     scratch = np.zeros(padded, np.int8)
-    coarse, fine = levels[0].ctypes.data, levels[1].ctypes.data
-    for start in range(first, stop, TILE):
-        length = min(TILE, stop - start)
+    coarse, fine = query.codes[0].ctypes.data, query.codes[1].ctypes.data
+    for start in range(span.first, span.stop, TILE):
+        length = min(TILE, span.stop - start)
         for i in range(length):
             row = rows[start + i] if gather else start + i
             address = codes.ctypes.data + row * dim
             if row * dim + padded > count * dim:  # the last register would reach beyond the array
                 scratch[:dim] = codes[row]
                 address = scratch.ctypes.data
-            high = np.float32(tiles.row_int8(coarse, address, chunks) - level_bias[0])
-            low = np.float32(tiles.row_int8(fine, address, chunks) - level_bias[1])
+            high = np.float32(register_tiles.row_int8(coarse, address, chunks) - level_bias[0])
+            low = np.float32(register_tiles.row_int8(fine, address, chunks) - level_bias[1])
             scores[i] = (high * level_scales[0] + low * level_scales[1]) * scales[row] + shift[0]
-        fault = _absorb_one(
-            scores, length, rows, gather, start, base, inverse_temperature, heap_scores, heap_rows, sizes, peaks, sums
-        )
+        fault = _absorb_one(scores, length, start, span, inverse_temperature, kept)
         if fault >= 0:
             return fault, 0.0
     return -1, 0.0
@@ -126,11 +121,13 @@ def scan_one_int8(
 
 @fast
 def _absorb(
-    scores: Array, length: int, offset: int, queries: int, rows: Array, gather: bool, start: int, base: int,
-    inverse_temperature: float, heap_scores: Array, heap_rows: Array, sizes: Array, peaks: Array, sums: Array,
-    tile_peaks: Array, tile_sums: Array, totals: Array,
+    scores: Array, length: int, offset: int, start: int, span: Span, inverse_temperature: float, kept: Kept,
+    tile: TileSums,
 ) -> int:  # fmt: skip
-    """Take the scores (rows, lanes) of one tile for ``queries`` queries from number ``offset`` on."""
+    """Take the scores (rows, lanes) of one tile for the queries from number ``offset`` on."""
+    rows, gather, base = span.rows, span.gather, span.base
+    heap_scores, heap_rows, sizes = kept.heap_scores, kept.heap_rows, kept.sizes
+    tile_peaks, tile_sums, totals = tile.peaks, tile.sums, tile.totals
     lanes = scores.shape[1]
     inverse = np.float32(inverse_temperature)
     tile_peaks[:lanes] = scores[0]
@@ -153,7 +150,7 @@ def _absorb(
         for lane in range(lanes):
             totals[lane] += tile_sums[lane]
     capacity = heap_scores.shape[1]
-    for lane in range(queries):
+    for lane in range(min(lanes, sizes.size - offset)):
         query = offset + lane
         size = sizes[query]
         if size < capacity or tile_peaks[lane] >= heap_scores[query, 0]:
@@ -162,24 +159,24 @@ def _absorb(
                     row = rows[start + i] if gather else start + i
                     size = push(heap_scores[query], heap_rows[query], size, scores[i, lane], base + row)
             sizes[query] = size
-        add_tile(peaks, sums, query, tile_peaks[lane], totals[lane], inverse_temperature)
+        add_tile(kept.peaks, kept.sums, query, tile_peaks[lane], totals[lane], inverse_temperature)
     return -1
 
 
 @fast
 def scan_batch(
-    packed: Array, vectors: Array, scales: Array, shift: Array, rows: Array, gather: bool, first: int, stop: int,
-    base: int, inverse_temperature: float, certify: bool, direct: bool, heap_scores: Array, heap_rows: Array,
-    sizes: Array, peaks: Array, sums: Array,
-) -> tuple[int, float]:  # fmt: skip
+    packed: Array, gallery: GalleryRows, span: Span, inverse_temperature: float, certify: bool, direct: bool, kept: Kept
+) -> tuple[int, float]:
     """Many queries, multiplied in float32; ``packed`` is (groups, d, lanes). ``direct``: float32 rows in place."""
+    vectors, scales, shift = gallery.vectors, gallery.scales, gallery.shift
+    rows, gather = span.rows, span.gather
     groups, dim, lanes = packed.shape
-    scores = np.empty((TILE + tiles.PADDING, lanes), np.float32)
-    tile_peaks, tile_sums, totals = np.empty(lanes, np.float32), np.empty(lanes, np.float32), np.empty(lanes)
+    scores = np.empty((TILE + register_tiles.PADDING, lanes), np.float32)
+    tile = TileSums(np.empty(lanes, np.float32), np.empty(lanes, np.float32), np.empty(lanes))
     scratch = np.empty((1 if direct else TILE, dim), np.float32)
     longest = np.float32(0.0)
-    for start in range(first, stop, TILE):
-        length = min(TILE, stop - start)
+    for start in range(span.first, span.stop, TILE):
+        length = min(TILE, span.stop - start)
         source, origin = vectors.ctypes.data, start
         if not direct:
             source, origin = scratch.ctypes.data, 0
@@ -198,21 +195,18 @@ def scan_batch(
         last = origin + length - 1
         for group in range(groups):
             block, out = packed[group].ctypes.data, scores.ctypes.data
-            if lanes == tiles.WIDE:
-                for i in range(0, length, tiles.WIDE_ROWS):
-                    tiles.wide_f32(block, source, dim, dim, origin + i, last, out, i)
+            if lanes == register_tiles.WIDE:
+                for i in range(0, length, register_tiles.WIDE_ROWS):
+                    register_tiles.wide_f32(block, source, dim, origin + i, last, out, i)
             else:
-                for i in range(0, length, tiles.NARROW_ROWS):
-                    tiles.narrow_f32(block, source, dim, dim, origin + i, last, out, i)
+                for i in range(0, length, register_tiles.NARROW_ROWS):
+                    register_tiles.narrow_f32(block, source, dim, origin + i, last, out, i)
             offset = group * lanes
             if scales.size > 0:
                 for i in range(length):
                     for lane in range(lanes):
                         scores[i, lane] += shift[offset + lane]
-            fault = _absorb(
-                scores, length, offset, min(lanes, sizes.size - offset), rows, gather, start, base, inverse_temperature,
-                heap_scores, heap_rows, sizes, peaks, sums, tile_peaks, tile_sums, totals,
-            )  # fmt: skip
+            fault = _absorb(scores, length, offset, start, span, inverse_temperature, kept, tile)
             if fault >= 0:
                 return fault, float(longest)
     return -1, float(longest)
@@ -220,24 +214,25 @@ def scan_batch(
 
 @fast
 def scan_batch_int8(
-    packed: Array, query_scales: Array, query_bias: Array, codes: Array, scales: Array, shift: Array, rows: Array,
-    gather: bool, first: int, stop: int, base: int, inverse_temperature: float, heap_scores: Array, heap_rows: Array,
-    sizes: Array, peaks: Array, sums: Array,
-) -> tuple[int, float]:  # fmt: skip
-    """Many queries rounded to int8, ``packed`` (versions, groups, ⌈d/4⌉, lanes, 4); needs `tiles.HAS_INT8_DOT`.
+    queries: Int8Queries, gallery: GalleryRows, span: Span, inverse_temperature: float, kept: Kept
+) -> tuple[int, float]:
+    """Many queries rounded to int8, their codes (versions, groups, ⌈d/4⌉, lanes, 4); needs `HAS_INT8_DOT`.
 
-    ``query_bias`` (versions, queries) is 128 times the sum of the codes: what the flipped sign bits add to a product.
+    Their bias (versions, queries) is 128 times the sum of the codes: what the flipped sign bits add to a product.
     """
+    packed, query_scales, query_bias = queries.codes, queries.scales, queries.bias
+    codes, scales, shift = gallery.vectors, gallery.scales, gallery.shift
+    rows, gather = span.rows, span.gather
     _, groups, steps, lanes, _ = packed.shape
-    together = tiles.WIDE_ROWS if lanes == tiles.WIDE else tiles.NARROW_ROWS
+    together = register_tiles.WIDE_ROWS if lanes == register_tiles.WIDE else register_tiles.NARROW_ROWS
     dim = codes.shape[1]
-    products = np.empty((TILE + tiles.PADDING, lanes), np.int32)
+    products = np.empty((TILE + register_tiles.PADDING, lanes), np.int32)
     scores = np.empty((TILE, lanes), np.float32)
-    tile_peaks, tile_sums, totals = np.empty(lanes, np.float32), np.empty(lanes, np.float32), np.empty(lanes)
+    tile = TileSums(np.empty(lanes, np.float32), np.empty(lanes, np.float32), np.empty(lanes))
     direct = not gather and dim == 4 * steps
     scratch = np.zeros((1 if direct else TILE, 4 * steps), np.int8)
-    for start in range(first, stop, TILE):
-        length = min(TILE, stop - start)
+    for start in range(span.first, span.stop, TILE):
+        length = min(TILE, span.stop - start)
         source, origin = codes.ctypes.data, start
         if not direct:
             source, origin = scratch.ctypes.data, 0
@@ -248,10 +243,10 @@ def scan_batch_int8(
             out = products.ctypes.data
             for i in range(0, length, together):
                 block = packed[(i // together) % QUERY_VERSIONS, group].ctypes.data
-                if lanes == tiles.WIDE:
-                    tiles.wide_int8(block, source, steps, steps, origin + i, last, out, i)
+                if lanes == register_tiles.WIDE:
+                    register_tiles.wide_int8(block, source, steps, origin + i, last, out, i)
                 else:
-                    tiles.narrow_int8(block, source, steps, steps, origin + i, last, out, i)
+                    register_tiles.narrow_int8(block, source, steps, origin + i, last, out, i)
             offset = group * lanes
             for i in range(length):
                 scale = scales[rows[start + i] if gather else start + i]
@@ -260,10 +255,7 @@ def scan_batch_int8(
                     query = offset + lane
                     product = np.float32(products[i, lane] - query_bias[version, query])
                     scores[i, lane] = product * (scale * query_scales[query]) + shift[query]
-            fault = _absorb(
-                scores, length, offset, min(lanes, sizes.size - offset), rows, gather, start, base, inverse_temperature,
-                heap_scores, heap_rows, sizes, peaks, sums, tile_peaks, tile_sums, totals,
-            )  # fmt: skip
+            fault = _absorb(scores, length, offset, start, span, inverse_temperature, kept, tile)
             if fault >= 0:
                 return fault, 0.0
     return -1, 0.0
@@ -289,12 +281,9 @@ def rescore(queries: Array, vectors: Array, scales: Array, shift: Array, base: i
 
 
 @strict
-def scan_exactly(
-    query: Array, vectors: Array, rows: Array, gather: bool, first: int, stop: int, base: int, heap_scores: Array,
-    heap_rows: Array, size: int,
-) -> int:  # fmt: skip
+def scan_exactly(query: Array, vectors: Array, span: Span, heap_scores: Array, heap_rows: Array, size: int) -> int:
     """Best rows by float64 scores; returns the size of the heap."""
-    for i in range(first, stop):
-        row = rows[i] if gather else i
-        size = push(heap_scores, heap_rows, size, _dot64(query, vectors, row), base + row)
+    for i in range(span.first, span.stop):
+        row = span.rows[i] if span.gather else i
+        size = push(heap_scores, heap_rows, size, _dot64(query, vectors, row), span.base + row)
     return size

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
+from evidex.retrieval.scan.arguments import Kept
 from evidex.retrieval.scan.partial import Ids, ScanResult, Scores, best_rows
 from evidex.retrieval.scan.quantize import Floats
 from evidex.retrieval.scan.shards import Block, Shard, Vectors, as_shards, cut_into_blocks, score_rows, selected_rows
@@ -35,7 +36,6 @@ def scan(
     top: int,
     threads: int | None = None,
     rows: NDArray[np.bool_] | Ids | None = None,
-    block_rows: int | None = None,
     exact: Floats | Sequence[Floats] | None = None,
     ensure: Callable[[int, int], None] | None = None,
 ) -> ScanResult:
@@ -62,7 +62,7 @@ def scan(
         shape = (len(query_rows), size)
         return ScanResult(np.empty(shape, np.int64), np.empty(shape), nothing, found, temperature)
 
-    blocks = cut_into_blocks(shards, selected, block_rows)
+    blocks = cut_into_blocks(shards, selected)
     work = _Work(
         query_rows, shards, blocks, 1 / temperature, min(4 * top + 64, found), _thread_count(threads, len(blocks)),
         ensure,
@@ -101,10 +101,10 @@ class _Sweep:
 
 
 def _sweep(work: _Work) -> _Sweep:
-    from evidex.retrieval.scan.plans import plan
+    from evidex.retrieval.scan.kernel_choice import choose_kernel
 
     queries = len(work.queries)
-    run_block = plan(work.queries, work.shards, work.inverse_temperature)
+    run_block = choose_kernel(work.queries, work.shards, work.inverse_temperature)
     peaks = np.full((len(work.blocks), queries), -np.inf)
     sums = np.zeros((len(work.blocks), queries))
     faults = np.full(len(work.blocks), -1)
@@ -117,8 +117,8 @@ def _sweep(work: _Work) -> _Sweep:
         while (number := take()) < len(work.blocks):
             if work.ensure is not None:
                 work.ensure(*work.blocks[number].span)
-            outputs = (heap_scores, heap_rows, sizes, peaks[number], sums[number])
-            faults[number], norms[number] = run_block(work.blocks[number], *outputs)
+            kept = Kept(heap_scores, heap_rows, sizes, peaks[number], sums[number])
+            faults[number], norms[number] = run_block(work.blocks[number], kept)
         return heap_scores, heap_rows
 
     heaps = _in_threads(worker, work.threads)
@@ -173,10 +173,7 @@ def _scan_exactly(work: _Work, query: int, top: int) -> tuple[Ids, Scores]:
         scores, rows, size = np.full(top, -np.inf), np.full(top, -1), 0
         while (number := take()) < len(work.blocks):
             block = work.blocks[number]
-            size = scan_exactly(
-                work.queries[query], block.shard.values, block.rows, block.gather, block.first, block.stop,
-                block.shard.base, scores, rows, size,
-            )  # fmt: skip
+            size = scan_exactly(work.queries[query], block.shard.values, block.arguments, scores, rows, size)
         return scores, rows
 
     heaps = _in_threads(worker, work.threads)

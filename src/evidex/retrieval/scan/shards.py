@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
+from evidex.retrieval.scan.arguments import Span
 from evidex.retrieval.scan.partial import Ids, Scores
 from evidex.retrieval.scan.quantize import Floats, Int8Vectors
 
@@ -61,6 +62,11 @@ class Block:
     gather: bool
 
     @property
+    def arguments(self) -> Span:
+        """As the kernels take it."""
+        return Span(self.rows, self.gather, self.first, self.stop, self.shard.base)
+
+    @property
     def span(self) -> tuple[int, int]:
         """The first id and the one after the last."""
         first, last = (self.first, self.stop - 1)
@@ -103,15 +109,13 @@ def selected_rows(rows: NDArray[np.bool_] | Ids, total: int) -> Ids:
     return ids
 
 
-def cut_into_blocks(shards: list[Shard], selected: Ids | None, block_rows: int | None) -> list[Block]:
+def cut_into_blocks(shards: list[Shard], selected: Ids | None) -> list[Block]:
     """A fixed partition: it depends on the gallery and the selection, not on the threads that will work on it.
 
     Blocks are rounded up to whole tiles of the kernels.
     """
     from evidex.retrieval.scan.kernels import TILE
 
-    if block_rows is not None and block_rows < 1:
-        raise InputError(f"block_rows is {block_rows}; give at least 1")
     blocks: list[Block] = []
     for shard in shards:
         first, stop, rows, gather = 0, len(shard), _NO_ROWS, False
@@ -122,7 +126,7 @@ def cut_into_blocks(shards: list[Shard], selected: Ids | None, block_rows: int |
             rows = selected[start:end] - shard.base
             gather = bool(rows[-1] - rows[0] + 1 != len(rows))
             first, stop = (0, len(rows)) if gather else (int(rows[0]), int(rows[-1]) + 1)
-        size = block_rows or max(_BLOCK_VALUES // shard.values.shape[1], 1)
+        size = max(_BLOCK_VALUES // shard.values.shape[1], 1)
         size = -(-size // TILE) * TILE
         blocks += [Block(shard, i, min(i + size, stop), rows, gather) for i in range(first, stop, size)]
     return blocks

@@ -15,6 +15,40 @@ def farmland(canvas: Canvas) -> Facts:
     dice = canvas.dice
     lay(canvas, canvas.season.ground)
     regular = dice.chance(0.6)
+    fields = _fields(canvas, regular)
+    facts = Facts(
+        subjects=[
+            Phrase("many pieces of farmland")
+            if fields > 9
+            else counted(fields, "piece of farmland", dice, "pieces of farmland")
+        ]
+    )
+    _amid_farmland(canvas, facts)
+    if dice.chance(0.5):
+        y = dice.between(-70, 70)
+        canvas.line((complex(-REACH, y), complex(REACH, y)), 5.0, canvas.season.ground)
+        avenue(canvas, complex(-REACH, y), complex(REACH, y), 9.0)
+    describe_trees(canvas, facts)
+    facts.note({"fields": fields})
+    facts.attributes["layout"] = "regular" if regular else "irregular"
+    shape = "rectangular" if regular else "irregular"
+    facts.sentences += [
+        f"many pieces of {shape} farmlands are together" if fields > 9 else f"some {shape} farmlands are together",
+        f"the farmland is divided into {shape} pieces",
+        f"the {shape} fields have different colors",
+        f"{facts.subjects[0].text} with straight furrows",
+    ]
+    facts.coarse += [
+        "it is a piece of farmland",
+        "the farmland has different colors",
+        "farmlands are next to each other",
+    ]
+    return facts
+
+
+def _fields(canvas: Canvas, regular: bool) -> int:
+    """Fields side by side over the whole ground; how many of them are in view."""
+    dice = canvas.dice
     y, fields = -REACH, 0
     while y < REACH:
         depth = dice.between(28, 64)
@@ -29,13 +63,12 @@ def farmland(canvas: Canvas) -> Facts:
                 fields += canvas.in_view(middle)
             x += width
         y += depth
-    facts = Facts(
-        subjects=[
-            Phrase("many pieces of farmland")
-            if fields > 9
-            else counted(fields, "piece of farmland", dice, "pieces of farmland")
-        ]
-    )
+    return fields
+
+
+def _amid_farmland(canvas: Canvas, facts: Facts) -> None:
+    """A road, a river, a few houses, or nothing."""
+    dice = canvas.dice
     extra = dice.pick(("road", "river", "house", "none", "road"))
     if extra == "road":
         cars = road(canvas, straight(complex(0, dice.between(-40, 40)), 1 + 0j), 7.0, 0.1)
@@ -57,26 +90,6 @@ def farmland(canvas: Canvas) -> Facts:
         facts.note({"houses": houses, "roof_colour": colour})
         facts.around.append(homes)
         facts.sentences.append(f"{homes.text} {homes.are} in the middle of the farmland")
-    if dice.chance(0.5):
-        y = dice.between(-70, 70)
-        canvas.line((complex(-REACH, y), complex(REACH, y)), 5.0, canvas.season.ground)
-        avenue(canvas, complex(-REACH, y), complex(REACH, y), 9.0)
-    describe_trees(canvas, facts)
-    facts.note({"fields": fields})
-    facts.attributes["layout"] = "regular" if regular else "irregular"
-    shape = "rectangular" if regular else "irregular"
-    facts.sentences += [
-        f"many pieces of {shape} farmlands are together" if fields > 9 else f"some {shape} farmlands are together",
-        f"the farmland is divided into {shape} pieces",
-        f"the {shape} fields have different colors",
-        f"{facts.subjects[0].text} with straight furrows",
-    ]
-    facts.coarse += [
-        "it is a piece of farmland",
-        "the farmland has different colors",
-        "farmlands are next to each other",
-    ]
-    return facts
 
 
 def forest(canvas: Canvas) -> Facts:

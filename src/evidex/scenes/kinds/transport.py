@@ -15,6 +15,7 @@ from evidex.scenes.materials import (
     SEA_COLOURS,
     WATER,
     YELLOW_PAINT,
+    Material,
     varied,
 )
 from evidex.scenes.planting import avenue, lay
@@ -79,6 +80,35 @@ def airport(canvas: Canvas) -> Facts:
     return facts
 
 
+def _ships_along(canvas: Canvas, shore: float, colour: str) -> int:
+    """Large ships beside the wharf; how many are in view."""
+    dice, visible = canvas.dice, 0
+    for x in range(-105, 140, dice.whole(56, 80)):
+        for row in range(dice.whole(1, 2)):
+            spot = complex(x + dice.between(-8, 8), shore - 10 - row * 26)
+            ship(canvas, spot, complex(dice.pick((1, -1)), 0), dice.between(44, 62), colour)
+            visible += canvas.in_view(spot)
+    return visible
+
+
+def _boats_at_piers(canvas: Canvas, shore: float, wood: Material, colour: str) -> int:
+    """Small boats on both sides of piers; how many are in view."""
+    dice, visible = canvas.dice, 0
+    boat = dice.between(9, 17)
+    for x in range(-130, 150, dice.whole(44, 62)):
+        pier = dice.between(50, 95)
+        canvas.cast_line((complex(x, shore), complex(x, shore - pier)), 2.6, 2.0)
+        canvas.line((complex(x, shore), complex(x, shore - pier)), 2.6, wood)
+        for i in range(int(pier / (boat * 0.42))):
+            for side in (-1.0, 1.0):
+                if dice.chance(0.7):
+                    spot = complex(x + side * (boat * 0.56 + 1.6), shore - 5 - i * boat * 0.42)
+                    if canvas.near_view(spot, 8.0):
+                        ship(canvas, spot, complex(-side, 0), boat * dice.between(0.75, 1.1), colour)
+                        visible += canvas.in_view(spot)
+    return visible
+
+
 def port(canvas: Canvas) -> Facts:
     dice = canvas.dice
     colour = dice.pick(tuple(SEA_COLOURS))
@@ -89,27 +119,10 @@ def port(canvas: Canvas) -> Facts:
     canvas.cast_line((complex(-REACH, shore), complex(REACH, shore)), 1.0, 3.0)
     large = dice.chance(0.4)
     ship_colour = dice.pick(("white", "white", "white", "blue", "gray", "red"))
-    visible = 0
     if large:
-        for x in range(-105, 140, dice.whole(56, 80)):
-            for row in range(dice.whole(1, 2)):
-                spot = complex(x + dice.between(-8, 8), shore - 10 - row * 26)
-                ship(canvas, spot, complex(dice.pick((1, -1)), 0), dice.between(44, 62), ship_colour)
-                visible += canvas.in_view(spot)
+        visible = _ships_along(canvas, shore, ship_colour)
     else:
-        boat = dice.between(9, 17)
-        for x in range(-130, 150, dice.whole(44, 62)):
-            pier = dice.between(50, 95)
-            wood = quay.tinted((176, 164, 146))
-            canvas.cast_line((complex(x, shore), complex(x, shore - pier)), 2.6, 2.0)
-            canvas.line((complex(x, shore), complex(x, shore - pier)), 2.6, wood)
-            for i in range(int(pier / (boat * 0.42))):
-                for side in (-1.0, 1.0):
-                    if dice.chance(0.7):
-                        spot = complex(x + side * (boat * 0.56 + 1.6), shore - 5 - i * boat * 0.42)
-                        if canvas.near_view(spot, 8.0):
-                            ship(canvas, spot, complex(-side, 0), boat * dice.between(0.75, 1.1), ship_colour)
-                            visible += canvas.in_view(spot)
+        visible = _boats_at_piers(canvas, shore, quay.tinted((176, 164, 146)), ship_colour)
     roof_colour = dice.pick(("white", "gray", "blue", "red"))
     halls = 0
     for x in range(-130, 150, 58):

@@ -20,16 +20,46 @@ from evidex.scenes.ways import road, straight, winding
 
 
 def beach(canvas: Canvas) -> Facts:
-    dice, size = canvas.dice, canvas.size
+    dice = canvas.dice
     sea = dice.pick(tuple(SEA_COLOURS))
     sand = dice.pick(("yellow", "white", "gray"))
-    sand_rgb: RGB = {"yellow": (206, 182, 136), "white": (224, 218, 204), "gray": (166, 158, 146)}[sand]
     behind = dice.pick(("trees", "buildings", "road", "bareland"))
+    width, waves = _seashore(canvas, sea, sand, SOIL.rgb if behind == "bareland" else canvas.season.ground.rgb)
+    facts = Facts(subjects=[Phrase(f"a {sand} beach", False), Phrase("a beach", False)])
+    facts.around.append(Phrase(f"a piece of {sea} ocean", False))
+    _behind_the_beach(canvas, facts, behind, width + 26)
+    boats = dice.pick((0, 0, 1, 2, 3))
+    for i in range(boats):
+        spot = complex((i - 1) * 40 + dice.between(-10, 10), dice.between(-74, -50))
+        ship(canvas, spot, dice.direction(), dice.between(8, 13), "white")
+    if boats:
+        floating = counted(boats, "white boat", dice)
+        facts.sentences.append(f"{floating.text} {floating.are} in the {sea} ocean near a beach")
+    plant(canvas, facts, dice.pick((0, 15)))
+    facts.note({"boats": boats, "water_colour": sea, "sand_colour": sand, "waves": waves})
+    foam = "a white wave is" if waves == 1 else "two white waves are" if waves == 2 else "several white waves are"
+    facts.sentences += [
+        f"{sand} beach is near a piece of {sea} ocean",
+        f"{foam} between the {sea} ocean and the {sand} beach",
+        f"a piece of {sea} ocean is near a {sand} beach",
+        f"the sand is {sand} and the sea is {sea}",
+    ]
+    facts.coarse += [
+        "it is a beach",
+        "white waves roll to the beach" if waves > 1 else "a beach by the sea",
+        "the beach is near the ocean",
+    ]
+    return facts
+
+
+def _seashore(canvas: Canvas, sea: str, sand: str, back: RGB) -> tuple[float, int]:
+    """Sea, waves, sand and what the land behind is covered with; the width of the sand, and the number of waves."""
+    dice, size = canvas.dice, canvas.size
+    sand_rgb: RGB = {"yellow": (206, 182, 136), "white": (224, 218, 204), "gray": (166, 158, 146)}[sand]
     _, across = world(canvas)
     shore = across + 9.0 * noise.swell(dice, size) + 0.8 * noise.mottle(dice, size) + dice.between(-16, 16)
     water = SEA_COLOURS[sea]
     shallow = (min(255, water[0] + 52), min(255, water[1] + 44), min(255, water[2] + 26))
-    back: RGB = SOIL.rgb if behind == "bareland" else canvas.season.ground.rgb
     width = dice.between(18, 40)
     stops: list[tuple[float, RGB]] = [
         (-90, water),
@@ -50,9 +80,11 @@ def beach(canvas: Canvas) -> Facts:
         picture += (np.array([240, 244, 244], dtype=np.float32) - picture) * (crest * (shore < 3))[..., None]
     canvas.paint(picture, Material(sand_rgb, grain=50, mottle=45, ripple=40, solid=False))
     canvas.keep_clear((shore < width + 3).astype(np.float32))
-    facts = Facts(subjects=[Phrase(f"a {sand} beach", False), Phrase("a beach", False)])
-    facts.around.append(Phrase(f"a piece of {sea} ocean", False))
-    land = width + 26
+    return width, waves
+
+
+def _behind_the_beach(canvas: Canvas, facts: Facts, behind: str, land: float) -> None:
+    dice = canvas.dice
     if behind == "buildings":
         colour, buildings = dice.pick(("red", "white", "gray")), 0
         for x in range(-150, 151, 24):
@@ -74,29 +106,6 @@ def beach(canvas: Canvas) -> Facts:
         facts.around.append(Phrase("a road", False))
     else:
         facts.around.append(Phrase("a piece of bareland", False))
-    boats = dice.pick((0, 0, 1, 2, 3))
-    for i in range(boats):
-        spot = complex((i - 1) * 40 + dice.between(-10, 10), dice.between(-74, -50))
-        ship(canvas, spot, dice.direction(), dice.between(8, 13), "white")
-    seen = boats
-    if seen:
-        floating = counted(seen, "white boat", dice)
-        facts.sentences.append(f"{floating.text} {floating.are} in the {sea} ocean near a beach")
-    plant(canvas, facts, dice.pick((0, 15)))
-    facts.note({"boats": seen, "water_colour": sea, "sand_colour": sand, "waves": waves})
-    foam = "a white wave is" if waves == 1 else "two white waves are" if waves == 2 else "several white waves are"
-    facts.sentences += [
-        f"{sand} beach is near a piece of {sea} ocean",
-        f"{foam} between the {sea} ocean and the {sand} beach",
-        f"a piece of {sea} ocean is near a {sand} beach",
-        f"the sand is {sand} and the sea is {sea}",
-    ]
-    facts.coarse += [
-        "it is a beach",
-        "white waves roll to the beach" if waves > 1 else "a beach by the sea",
-        "the beach is near the ocean",
-    ]
-    return facts
 
 
 def river(canvas: Canvas) -> Facts:

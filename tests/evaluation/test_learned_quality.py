@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from evidex.evaluation.learned_quality import Asked, cross_fit, learned_quality, scan_of
 from evidex.evaluation.protocol import evaluate_features
-from evidex.evaluation.reckoned import Asked, cross_fit, learnt_quality, scan_of
 from evidex.evaluation.selective import auroc, selective
 from evidex.retrieval.scan.scan import scan
 from tests.retrieval.certainty.world import TAU, unit, world
@@ -33,11 +33,11 @@ def test_no_query_is_judged_by_what_it_taught() -> None:
         assert (one.judged | two.judged | np.isnan(right)).all()
         groups = made.known.groups
         assert not set(groups[one.judged]) & set(groups[two.judged])
-    # Answers of the judged half do not change what is learnt.
+    # Answers of the judged half do not change what is learned.
     other = np.where(folds[0].judged, 1 - right, right)
     again = cross_fit(replace(made.known, right=other), made.gallery, seeds=(0,))
     doubts = [
-        fold.reckoning.doubt(made.known.result, made.known.queries, made.gallery) for fold in (folds[0], again[0])
+        fold.learned_score.doubt(made.known.result, made.known.queries, made.gallery) for fold in (folds[0], again[0])
     ]
     np.testing.assert_array_equal(doubts[0], doubts[1])
 
@@ -49,43 +49,44 @@ def test_quality_is_the_mean_over_the_folds() -> None:
     hits = {1: (known.result.ids[:, 0] == known.groups).astype(np.float64), 10: known.right}
     degraded = np.arange(400) % 2 == 0
     labels = ([f"c{g // 40}" for g in known.groups], [f"c{i // 40}" for i in range(800)])
-    foreign = unit(np.random.default_rng(3).normal(size=(50, 16)))
-    got = learnt_quality(asked, hits, degraded=degraded, labels=labels, foreign=foreign)
+    out_of_domain = unit(np.random.default_rng(3).normal(size=(50, 16)))
+    got = learned_quality(asked, hits, degraded=degraded, labels=labels, out_of_domain=out_of_domain)
     assert got is not None
-    errors, removed, strange = [], [], []
+    errors, removed, outside = [], [], []
     for fold in cross_fit(known, made.gallery):
-        doubt = fold.reckoning.doubt(known.result, known.queries, made.gallery)
+        doubt = fold.learned_score.doubt(known.result, known.queries, made.gallery)
         errors.append(selective(doubt[fold.judged], known.right[fold.judged]).auroc)
-        strange.append(
+        outside.append(
             auroc(
-                fold.reckoning.doubt(scan_of(foreign @ made.gallery.T, TAU), foreign, made.gallery), doubt[fold.judged]
+                fold.learned_score.doubt(scan_of(out_of_domain @ made.gallery.T, TAU), out_of_domain, made.gallery),
+                doubt[fold.judged],
             )
         )
         gone = np.empty(400)
         for i in np.flatnonzero(fold.judged):
             rest = made.gallery[np.arange(800) // 40 != known.groups[i] // 40]
             query = known.queries[i : i + 1]
-            gone[i] = fold.reckoning.doubt(scan_of(query @ rest.T, TAU), query, rest)[0]
+            gone[i] = fold.learned_score.doubt(scan_of(query @ rest.T, TAU), query, rest)[0]
         removed.append(auroc(gone[fold.judged], doubt[fold.judged]))
     assert got.error_auroc[10] == pytest.approx(np.mean(errors))
     assert got.error_auroc_spread is not None
     assert got.error_auroc_spread[10] == pytest.approx(np.std(errors))
-    assert got.foreign_auroc == pytest.approx(np.mean(strange))
+    assert got.out_of_domain_auroc == pytest.approx(np.mean(outside))
     assert got.removed_class_auroc == pytest.approx(np.mean(removed), abs=1e-3)
     assert got.degraded_auroc == pytest.approx(0.5, abs=0.1)
-    assert set(got.to_json()) >= {"error_auroc", "error_auroc_spread", "foreign_auroc"}
+    assert set(got.to_json()) >= {"error_auroc", "error_auroc_spread", "out_of_domain_auroc"}
 
 
 def test_chance_is_not_beaten_where_nothing_can_be_known() -> None:
     rng = np.random.default_rng(4)
     images, texts = unit(rng.normal(size=(80, 16))), unit(rng.normal(size=(640, 16)))
     found = evaluate_features(images, texts, np.repeat(np.arange(80), 8), 0.1)
-    assert found.t2i.quality["reckoned"].error_auroc[10] == pytest.approx(0.5, abs=0.1)
+    assert found.t2i.quality["learned"].error_auroc[10] == pytest.approx(0.5, abs=0.1)
 
 
 def test_a_split_too_small_to_learn_from_goes_without() -> None:
     rng = np.random.default_rng(5)
     images, texts = unit(rng.normal(size=(20, 16))), unit(rng.normal(size=(40, 16)))
     found = evaluate_features(images, texts, np.repeat(np.arange(20), 2), 0.1)
-    assert "reckoned" not in found.i2t.quality
-    assert "reckoned" not in found.t2i.quality
+    assert "learned" not in found.i2t.quality
+    assert "learned" not in found.t2i.quality

@@ -1,4 +1,4 @@
-"""The page when a question is strange to the model: said in words, and not compared with known questions."""
+"""The page when a question is outside the model's domain: said in words, and not compared with known questions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evidex.encoders.acquaintance import Acquaintance, words_of
+from evidex.encoders.domain import Domain, words_of
 from evidex.encoders.model import Model
 from evidex.retrieval.gallery import Gallery
 from evidex.server.settings import Settings
@@ -19,16 +19,18 @@ from tests.server.places import ANSWERED, live, make_gallery
 pytestmark = MARKS
 
 
-def test_a_strange_question_is_refused_in_words_and_without_a_gauge(tmp_path: Path, visit: Callable[..., Any]) -> None:
+def test_a_question_out_of_domain_is_refused_in_words_and_without_a_gauge(
+    tmp_path: Path, visit: Callable[..., Any]
+) -> None:
     plain = tiny_model()
-    near = Acquaintance(
+    near = Domain(
         words_of([ANSWERED]),
         np.zeros(plain.dim, np.float32),
         np.eye(1, plain.dim, dtype=np.float32),
         np.array([0.0, 1e-6], np.float32),
     )
     calibrated = make_gallery(tmp_path)
-    gallery = Gallery.create(tmp_path / "strange", Model(plain.encoder, plain.temperature, acquaintance=near))
+    gallery = Gallery.create(tmp_path / "out_of_domain", Model(plain.encoder, plain.temperature, domain=near))
     gallery.append(calibrated.rows(range(len(calibrated))), np.array(calibrated.vectors))
     (calibrated.path / "calibration").rename(gallery.path / "calibration")
     with live(Settings(gallery.path, port=0)) as address:
@@ -47,14 +49,14 @@ def test_a_question_without_any_match_is_refused_with_the_numbers_and_without_a_
     calibrated = make_gallery(tmp_path)
     (calibrated.path / "calibration" / "text-to-images.json").unlink()  # queries that were given would lift it
     plain = tiny_model()
-    demanding = Acquaintance(
+    demanding = Domain(
         words_of([ANSWERED]),
         np.zeros(plain.dim, np.float32),
         np.eye(1, plain.dim, dtype=np.float32),
         np.array([0.0, 9.0], np.float32),
         np.array([0.999, 1.0], np.float32),
     )
-    gallery = Gallery.create(tmp_path / "demanding", Model(plain.encoder, plain.temperature, acquaintance=demanding))
+    gallery = Gallery.create(tmp_path / "demanding", Model(plain.encoder, plain.temperature, domain=demanding))
     gallery.append(calibrated.rows(range(len(calibrated))), np.array(calibrated.vectors))
     with live(Settings(gallery.path, port=0)) as address:
         page = visit(f"{address}/?q={ANSWERED.replace(' ', '+')}")

@@ -21,7 +21,7 @@ Colour = tuple[int, int, int]
 _SCALE = 2  # drawn twice as large and reduced, for smooth edges
 
 
-def foreign_pictures(count: int, rng: np.random.Generator, size: int = 224) -> list[Image]:
+def out_of_domain_pictures(count: int, rng: np.random.Generator, size: int = 224) -> list[Image]:
     """Return ``count`` RGB pictures of ``size`` pixels square, the kinds in turn."""
     return [_picture(_KINDS[i % len(_KINDS)], rng, size) for i in range(count)]
 

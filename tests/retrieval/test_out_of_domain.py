@@ -7,20 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evidex.encoders.acquaintance import Acquaintance, words_of
+from evidex.encoders.domain import Domain, words_of
 from evidex.encoders.model import Model
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.out_of_domain import Bar, Reading, meant
 from evidex.retrieval.refine import NEVER
 from evidex.retrieval.retriever import Retriever
-from evidex.retrieval.untaught import Bar, Reading, meant
 from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model
 
 TAUGHT = ["river", "rivers", "airport", "stadium", "harbor", "forest", "mountain", "tanks", "a", "near", "trees"]
 
 
-def _known(model: Model, *, far: float = 10.0, matches: tuple[float, float] | None = None) -> Acquaintance:
-    """Knows the words and calls nothing strange unless it lies further out than ``far``."""
-    return Acquaintance(
+def _known(model: Model, *, far: float = 10.0, matches: tuple[float, float] | None = None) -> Domain:
+    """Knows the words and calls nothing out of domain unless it lies further out than ``far``."""
+    return Domain(
         words_of([*TAUGHT, *WORDS]),
         np.zeros(model.dim, np.float32),
         np.eye(1, model.dim, dtype=np.float32),
@@ -45,7 +45,7 @@ def test_other_words_mean_nothing_else() -> None:
     assert meant(None, ["rivr"]) == ()
 
 
-def _bar(known: Acquaintance | None, *, decides: bool = True) -> Bar:
+def _bar(known: Domain | None, *, decides: bool = True) -> Bar:
     return Bar.of(known, "text", "images", decides=decides, refuses=True)
 
 
@@ -64,7 +64,7 @@ def test_a_match_is_faint_below_three_of_four_right_ones() -> None:
 @pytest.fixture
 def gallery(tmp_path: Path) -> Gallery:
     plain = tiny_model()
-    model = Model(plain.encoder, plain.temperature, acquaintance=_known(plain, matches=(-1.0, -0.9)))
+    model = Model(plain.encoder, plain.temperature, domain=_known(plain, matches=(-1.0, -0.9)))
     return arbitrary_gallery(tmp_path / "g", model, 50)
 
 
@@ -88,8 +88,8 @@ def test_a_question_that_is_read_in_part_says_so(gallery: Gallery) -> None:
     assert gallery.model.reads_all("find all images of a river")
 
 
-def test_a_strange_question_is_told_what_it_may_mean(gallery: Gallery) -> None:
-    gallery.model.acquaintance = _known(gallery.model, far=1e-6)
+def test_a_question_out_of_domain_is_told_what_it_may_mean(gallery: Gallery) -> None:
+    gallery.model.domain = _known(gallery.model, far=1e-6)
     answer = Retriever(gallery).search(text="statium montain one two green blue")
     assert answer.verdict == "abstained"
     assert answer.explanation.startswith(
@@ -100,7 +100,7 @@ def test_a_strange_question_is_told_what_it_may_mean(gallery: Gallery) -> None:
 
 
 def test_a_slip_that_finds_nothing_is_told_what_it_may_mean(gallery: Gallery) -> None:
-    gallery.model.acquaintance = _known(gallery.model, matches=(0.99, 1.0))
+    gallery.model.domain = _known(gallery.model, matches=(0.99, 1.0))
     answer = Retriever(gallery).search(text="a rivr")
     assert answer.standing.floor is not None
     assert answer.explanation.endswith(
@@ -120,10 +120,10 @@ def test_what_is_left_out_or_faint_is_no_good_match(gallery: Gallery) -> None:
     first, second = headlines()
     assert first in ("Good matches", "Plausible matches")
     assert second == "Perhaps: look twice"
-    known = gallery.model.acquaintance
+    known = gallery.model.domain
     assert known is not None
     rising = np.array([-1.0, -1.0, 0.99, *[1.0] * 8], np.float32)  # nothing is too weak, everything is faint
-    gallery.model.acquaintance = Acquaintance(known.words, known.mean, known.directions, known.lengths, rising)
+    gallery.model.domain = Domain(known.words, known.mean, known.directions, known.lengths, rising)
     self_calibrate(gallery, np.random.default_rng(0))
     answer = Retriever(gallery, abstain_ratio=1e-9).search(text="a river", refine=NEVER)
     assert (answer.verdict, answer.standing.floor, answer.json()["faint"]) == ("answered", None, True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.data.datasets import Dataset
-from evidex.encoders.acquaintance import DIRECTIONS, Acquaintance, fit_acquaintance, words_of
+from evidex.encoders.domain import DIRECTIONS, Domain, fit_domain, words_of
 from evidex.encoders.model import Model, load_model
 from evidex.evaluation.features import encode_images
 from evidex.training.batches import spread
@@ -20,7 +20,7 @@ MOST_TEXTS = 20_000
 LEAST_TEXTS = 10 * DIRECTIONS
 LEAST_OTHERS = 100
 """The limit leaves a twentieth of them beyond; of fewer, a handful would place it."""
-# Who was taught few words finds most questions strange. Of 108 common questions about overhead imagery a model of the
+# To a model of few words most questions are out of domain. Of 108 common questions about overhead imagery one of the
 # rendered sample archive (270 words) would refuse 73 %. The compact model's towers with the words and directions of
 # parts of RSICD and RSITMD would refuse 9 to 16 % with 450 to 1,750 words, 6 to 7 % with 2,000 to 2,300, 3 % with
 # all 2,324 of RSICD and none with all 3,237 of RSITMD. The number of texts says less: the sample archive's 2,371
@@ -28,7 +28,7 @@ LEAST_OTHERS = 100
 LEAST_WORDS = 2000
 
 
-def acquaint(model: Model, taught: Iterable[str], others: Iterable[str]) -> Acquaintance | None:
+def measure_domain(model: Model, taught: Iterable[str], others: Iterable[str]) -> Domain | None:
     """What ``model`` knows after training with ``taught``; ``others`` are captions of the same kind that did not train.
 
     None where that cannot be told: of too few captions or words, or where the model gives them all one vector.
@@ -45,7 +45,7 @@ def acquaint(model: Model, taught: Iterable[str], others: Iterable[str]) -> Acqu
         words |= words_of((entry.phrase, *entry.alternatives))
     words |= words_of(FUNCTION_WORDS)
     try:
-        return fit_acquaintance(words, model.encode_texts(_some(trained)), model.encode_texts(_some(new)))
+        return fit_domain(words, model.encode_texts(_some(trained)), model.encode_texts(_some(new)))
     except ValueError:  # also how numpy says that there is no basis
         return None
 
@@ -59,17 +59,17 @@ def own_similarity(model: Model, dataset: Dataset) -> NDArray[np.float32]:
     return np.asarray((texts * images[[row for row, _ in owners]]).sum(axis=1), np.float32)
 
 
-def acquaint_saved(path: Path, device: str, taught: Iterable[str], val: Dataset) -> None:
-    """The same for the model at ``path``, which is replaced in one step, unless it has an acquaintance already.
+def measure_saved_domain(path: Path, device: str, taught: Iterable[str], val: Dataset) -> None:
+    """The same for the model at ``path``, which is replaced in one step, unless it has a domain already.
 
     Fitted anew on another machine it would differ in the last digits, and calibrations be taken for outdated.
     """
     model = load_model(path, device=device)
-    if model.acquaintance is not None:
+    if model.domain is not None:
         return
-    known = acquaint(model, taught, val.captions)
+    known = measure_domain(model, taught, val.captions)
     if known is not None:
-        model.acquaintance = known.with_matches(own_similarity(model, val))
+        model.domain = known.with_matches(own_similarity(model, val))
         model.save(path)
 
 

@@ -13,7 +13,7 @@ from scipy.stats import entropy
 
 from evidex.errors import InputError
 from evidex.evaluation import uncertainty_scores
-from evidex.evaluation.scores import SCORE_NAMES
+from evidex.evaluation.query_uncertainty import SCORE_NAMES
 from evidex.evidence import uncertainty
 
 
@@ -107,7 +107,7 @@ def test_the_margin_skips_copies_of_one_sentence() -> None:
 def test_blocks_and_tensors_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     similarity = np.random.default_rng(3).uniform(-1, 1, size=(17, 33)).astype(np.float32)
     whole = uncertainty_scores(similarity, 0.1)
-    monkeypatch.setattr("evidex.evaluation.scores._BLOCK_ELEMENTS", 100)
+    monkeypatch.setattr("evidex.evaluation.query_uncertainty._BLOCK_ELEMENTS", 100)
     parts = uncertainty_scores(torch.from_numpy(similarity), 0.1)
     for name in SCORE_NAMES:
         np.testing.assert_allclose(parts[name], whole[name], rtol=1e-13)

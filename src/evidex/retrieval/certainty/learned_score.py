@@ -1,17 +1,17 @@
-"""How likely is it that an answer is right? Learnt from queries whose answers are known.
+"""How likely is it that an answer is right? Learned from queries whose answers are known.
 
 No single score sees everything. Vacuity notices that content is absent, but hardly that an answer is wrong: it is a
 mean over the gallery that one good match barely moves. Where the evidence sits (the best match against the rest, and
 against what other queries find in the same rows) tells right from wrong, but not absent from present. So the two are
-learnt apart and multiplied:
+learned apart and multiplied:
 
-    P(right) = P(right | at home, signs) · P(at home)
+    P(right) = P(right | at home, signals) · P(at home)
 
-The first factor is a ridge logistic regression on the signs (`evidex.retrieval.certainty.signs`), held within their
-range among the known queries, since nothing was learnt beyond it. The second says whether the query is one of the
-kind that was learnt from: it falls from 1 to 0 where a query finds less evidence than nearly all known ones (the
-content is not there) or is unlike all of them (a foreign query), and goes on falling however far it is, so that
-foreign queries stand apart from merely difficult ones.
+The first factor is a ridge logistic regression on the signals (`evidex.retrieval.certainty.signals`), held within their
+range among the known queries, since nothing was learned beyond it. The second says whether the query is one of the
+kind that was learned from: it falls from 1 to 0 where a query finds less evidence than nearly all known ones (the
+content is not there) or is unlike all of them (a query out of domain), and goes on falling however far it is, so that
+such queries stand apart from merely difficult ones.
 
 The product orders queries: its log-odds are the doubt. Known queries are all at home, so among them the second factor
 is too strict; how often answers of some doubt are right is read off known queries that were held out for that
@@ -28,26 +28,26 @@ from numpy.typing import NDArray
 from evidex.errors import InputError
 from evidex.retrieval.certainty.frequency import EVEN, Frequency, fit_frequency
 from evidex.retrieval.certainty.logistic import Logistic, fit_logistic
-from evidex.retrieval.certainty.signs import SIGN_NAMES, Numbers, Surroundings, Vectors, read_signs
+from evidex.retrieval.certainty.signals import SIGNAL_NAMES, Numbers, Surroundings, Vectors, read_signals
 from evidex.retrieval.scan.partial import ScanResult
 
-RECKONED = "reckoned"
+LEARNED = "learned"
 """Name of the score: the log-odds of a wrong answer."""
 LEAST_OF_EACH = 10
 """Right and wrong answers that are needed to learn from."""
 MOST_PAST_QUERIES = 512
 _RIDGE = 200.0
-_TRIMMED = 0.005  # share of the known queries beyond either end of a sign's range
-# A query is at home until a sign lies so many spreads below its median; there it is with chance 1/2, which then falls
-# by e^-4 a spread. A spread is the way from the median to the 16th percentile: the standard deviation of a normal sign.
+_TRIMMED = 0.005  # share of the known queries beyond either end of a signal's range
+# A query is at home until a signal lies so many spreads below its median; there it is with chance 1/2, which then falls
+# by e^-4 a spread. A spread is the way from the median to the 16th percentile: the standard deviation of a normal one.
 _HOME = {"evidence": 1.75, "familiar": 2.5}
 _FALL = 4.0
 _LEAST_SPREAD = 0.05
 HOME_NAMES = tuple(_HOME)
-_HOME_SIGNS = [SIGN_NAMES.index(name) for name in HOME_NAMES]
+_HOME_SIGNALS = [SIGNAL_NAMES.index(name) for name in HOME_NAMES]
 _BORDERS = np.array(list(_HOME.values()))
-LEARNT_NAMES = tuple(name for name in SIGN_NAMES if name != "familiar")
-_LEARNT = [SIGN_NAMES.index(name) for name in LEARNT_NAMES]
+LEARNED_NAMES = tuple(name for name in SIGNAL_NAMES if name != "familiar")
+_LEARNED = [SIGNAL_NAMES.index(name) for name in LEARNED_NAMES]
 
 Groups = NDArray[np.int64]
 
@@ -87,38 +87,38 @@ class Known:
 
 
 @dataclass(frozen=True, eq=False)
-class Reckoning:
-    """The learnt chance that an answer is right, for queries of one kind against one gallery."""
+class LearnedScore:
+    """The learned chance that an answer is right, for queries of one kind against one gallery."""
 
     around: Surroundings
     low: Numbers
     high: Numbers
-    """Range of each sign that is learnt from."""
+    """Range of each signal that is learned from."""
     mean: Numbers
     scale: Numbers
     logistic: Logistic
     usual: Numbers
     spread: Numbers
-    """Median and spread of each sign by which a query is at home."""
+    """Median and spread of each signal by which a query is at home."""
     frequency: Frequency
     top: int = 10
     """An answer was right if a relevant row was among so many hits."""
 
     def doubt(self, result: ScanResult, queries: Vectors, gallery: Vectors) -> Numbers:
         """Log-odds that each answer is wrong; ``result`` must hold the first ten rows where there are so many."""
-        return self.doubt_of(read_signs(result, queries, gallery, self.around))
+        return self.doubt_of(read_signals(result, queries, gallery, self.around))
 
-    def doubt_of(self, signs: Numbers) -> Numbers:
-        """The same from signs that were read already; infinite where one of them is, or is no number."""
-        readable = np.isfinite(signs).all(axis=1)
-        doubt = np.full(len(signs), np.inf)
-        doubt[readable] = self._doubt(signs[readable])
+    def doubt_of(self, signals: Numbers) -> Numbers:
+        """The same from signals that were read already; infinite where one of them is, or is no number."""
+        readable = np.isfinite(signals).all(axis=1)
+        doubt = np.full(len(signals), np.inf)
+        doubt[readable] = self._doubt(signals[readable])
         return doubt
 
-    def _doubt(self, signs: Numbers) -> Numbers:
-        held = np.clip(signs[:, _LEARNT], self.low, self.high)
+    def _doubt(self, signals: Numbers) -> Numbers:
+        held = np.clip(signals[:, _LEARNED], self.low, self.high)
         log_odds = self.logistic.log_odds((held - self.mean) / self.scale)
-        below = (self.usual - signs[:, _HOME_SIGNS]) / self.spread
+        below = (self.usual - signals[:, _HOME_SIGNALS]) / self.spread
         log_at_home = -np.logaddexp(0.0, _FALL * (below - _BORDERS)).sum(axis=1)
         log_right = log_at_home - np.logaddexp(0.0, -log_odds)
         # Both logarithms at once: either the chance or its complement may be too small for a float.
@@ -129,9 +129,9 @@ class Reckoning:
         return self.frequency.chances(doubt)
 
 
-def fit_reckoning(
+def fit_learned_score(
     known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Generator, *, top: int = 10
-) -> Reckoning:
+) -> LearnedScore:
     """Learn from ``known`` queries over rows of ``gallery``, whose mean is ``middle``; ``rng`` picks past queries."""
     if not known.teaches:
         right = known.right.sum()
@@ -159,21 +159,21 @@ def halves(groups: Groups, rng: np.random.Generator) -> NDArray[np.bool_]:
     return np.isin(groups, rng.permutation(names)[: len(names) // 2])
 
 
-def _fit_order(known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Generator, top: int) -> Reckoning:
+def _fit_order(known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Generator, top: int) -> LearnedScore:
     chosen = _past_queries(known.groups, rng)
-    # As they will be stored, so that a stored reckoning gives the very same numbers.
+    # As they will be stored, so that a stored learned score gives the very same numbers.
     past = known.queries[chosen].astype(np.float16).astype(np.float32)
     around = Surroundings(past, np.asarray(middle, np.float32))
     own = known.groups[:, None] == known.groups[chosen]
-    signs = read_signs(known.result, known.queries, gallery, around, own=own)
-    if not np.isfinite(signs).all():
-        raise InputError("the known queries have signs that are infinite or no number; check the encoder's output")
-    low, high = np.quantile(signs[:, _LEARNT], [_TRIMMED, 1 - _TRIMMED], axis=0)
-    held = np.clip(signs[:, _LEARNT], low, high)
+    signals = read_signals(known.result, known.queries, gallery, around, own=own)
+    if not np.isfinite(signals).all():
+        raise InputError("the known queries have signals that are infinite or no number; check the encoder's output")
+    low, high = np.quantile(signals[:, _LEARNED], [_TRIMMED, 1 - _TRIMMED], axis=0)
+    held = np.clip(signals[:, _LEARNED], low, high)
     mean, scale = held.mean(axis=0), held.std(axis=0)
     scale[scale < 1e-9] = 1.0
-    usual, low_side = np.quantile(signs[:, _HOME_SIGNS], [0.5, 0.16], axis=0)
-    return Reckoning(
+    usual, low_side = np.quantile(signals[:, _HOME_SIGNALS], [0.5, 0.16], axis=0)
+    return LearnedScore(
         around,
         low,
         high,

@@ -23,8 +23,8 @@ from evidex.evaluation.figures import (
     uncertainty_extremes,
     uncertainty_histograms,
 )
-from evidex.evaluation.result import Direction, Evaluation
-from evidex.evaluation.scores import SCORE_NAMES
+from evidex.evaluation.query_uncertainty import SCORE_NAMES
+from evidex.evaluation.result import DirectionResult, Evaluation
 from evidex.evaluation.selective import Selective, selective
 
 if TYPE_CHECKING:
@@ -65,11 +65,11 @@ def write_figures(
     return [save_figure(figure, folder / f"{name}.png") for name, figure in figures.items()]
 
 
-def _sides(evaluation: Evaluation) -> Mapping[str, Direction]:
+def _sides(evaluation: Evaluation) -> Mapping[str, DirectionResult]:
     return {"Image queries": evaluation.i2t, "Text queries": evaluation.t2i}
 
 
-def _curves(direction: Direction, k: int) -> dict[str, Selective]:
+def _curves(direction: DirectionResult, k: int) -> dict[str, Selective]:
     asked = ~np.isnan(direction.hits[k])
     return {name: selective(direction.scores[name][asked], direction.hits[k][asked]) for name in SCORE_NAMES}
 

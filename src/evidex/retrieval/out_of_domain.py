@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.encoders.acquaintance import STRANGE, Acquaintance
+from evidex.encoders.domain import OUT_OF_DOMAIN, Domain
 from evidex.retrieval.filters import Target
 from evidex.retrieval.phrasing import asked_for
 from evidex.retrieval.queries import Direction, Query
@@ -29,7 +29,7 @@ class Reading:
     """What the model makes of a question."""
 
     new_words: Words = ()
-    """Words that make the question strange: the model was never taught them, nor anything like the question."""
+    """Words that make the question out of domain: the model was never taught them, nor anything like the question."""
     ignored_words: Words = ()
     """Words that the model was never taught, in a question that is like what it knows all the same."""
     did_you_mean: Words = ()
@@ -46,18 +46,16 @@ class Bar:
     """How similar a match has to be, as far as the model knows of right answers; None where it does not."""
 
     least: float | None = None
-    """What all but the share `acquaintance.WEAK` of right answers reach."""
+    """What all but the share `domain.WEAK` of right answers reach."""
     floor: float | None = None
     """The same where it decides: a query whose best match does not reach it is refused."""
     fair: float | None = None
-    """What all but the share `acquaintance.FAINT` of right answers reach, where the floor decides."""
+    """What all but the share `domain.FAINT` of right answers reach, where the floor decides."""
     refuses: bool = True
-    """Whether a question is refused at all for being strange."""
+    """Whether a question is refused at all for being out of domain."""
 
     @classmethod
-    def of(
-        cls, known: Acquaintance | None, direction: Direction, target: Target, *, decides: bool, refuses: bool
-    ) -> Bar:
+    def of(cls, known: Domain | None, direction: Direction, target: Target, *, decides: bool, refuses: bool) -> Bar:
         """``decides``: whether no known answers say more than the model does."""
         if known is None or (direction, target) != ("text", "images"):
             return cls(refuses=refuses)
@@ -84,35 +82,37 @@ def readings(
     """How each of ``queries``, encoded as ``vectors``, reads to the model; there is nothing to say of pictures."""
     if direction == "image":
         return [READ_WHOLE] * len(queries)
-    known = model.acquaintance
-    strange = strange_words(known, queries, vectors, direction)
-    ignored = ignored_words(known, queries, strange, direction)
+    known = model.domain
+    out_of_domain = out_of_domain_words(known, queries, vectors, direction)
+    ignored = ignored_words(known, queries, out_of_domain, direction)
     return [
         Reading(new, left_out, meant(known, new or left_out), not model.reads_all(asked_for(query)))
-        for query, new, left_out in zip(queries, strange, ignored, strict=True)
+        for query, new, left_out in zip(queries, out_of_domain, ignored, strict=True)
     ]
 
 
-def strange_words(
-    known: Acquaintance | None, queries: Sequence[Query], vectors: NDArray[np.float32], direction: Direction
+def out_of_domain_words(
+    known: Domain | None, queries: Sequence[Query], vectors: NDArray[np.float32], direction: Direction
 ) -> list[Words]:
-    """For each text that is strange to the model the words that it was never taught, for others none."""
+    """For each text outside the model's domain the words that it was never taught, for others none."""
     if known is None or direction == "image":
         return [()] * len(queries)
-    outside = ~(known.strangeness(vectors) <= STRANGE)
+    outside = ~(known.outlying(vectors) <= OUT_OF_DOMAIN)
     return [known.new_words(asked_for(query)) if far else () for query, far in zip(queries, outside, strict=True)]
 
 
 def ignored_words(
-    known: Acquaintance | None, queries: Sequence[Query], strange: Sequence[Words], direction: Direction
+    known: Domain | None, queries: Sequence[Query], out_of_domain: Sequence[Words], direction: Direction
 ) -> list[Words]:
-    """The words that the model was never taught, of the texts that are not strange all the same."""
+    """The words that the model was never taught, of the texts that are in domain all the same."""
     if known is None or direction == "image":
         return [()] * len(queries)
-    return [() if words else known.new_words(asked_for(query)) for query, words in zip(queries, strange, strict=True)]
+    return [
+        () if words else known.new_words(asked_for(query)) for query, words in zip(queries, out_of_domain, strict=True)
+    ]
 
 
-def meant(known: Acquaintance | None, words: Iterable[str]) -> Words:
+def meant(known: Domain | None, words: Iterable[str]) -> Words:
     """Taught words that are spelt nearly like ``words``, as a slip of the pen would."""
     if known is None:
         return ()

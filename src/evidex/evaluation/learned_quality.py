@@ -1,4 +1,4 @@
-"""What the learnt score is worth, measured on queries it has not learnt from.
+"""What the learned score is worth, measured on queries it has not learned from.
 
 The images of a split are divided into two halves. Queries of one half teach, queries of the other are judged, and the
 other way round; captions of one image are never on both sides. The gallery is the whole split throughout, as in use.
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from evidex.evaluation.result import ScoreQuality
 from evidex.evaluation.selective import auroc, selective
-from evidex.retrieval.certainty.reckoning import Known, Reckoning, fit_reckoning, halves
-from evidex.retrieval.certainty.signs import FIRST
+from evidex.retrieval.certainty.learned_score import Known, LearnedScore, fit_learned_score, halves
+from evidex.retrieval.certainty.signals import FIRST
 from evidex.retrieval.scan.partial import ScanResult
 
 Vectors = NDArray[np.float32]
@@ -32,9 +32,9 @@ _ROWS_AT_ONCE = 512
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A reckoning, and the queries that it may be judged by."""
+    """A learned score, and the queries that it may be judged by."""
 
-    reckoning: Reckoning
+    learned_score: LearnedScore
     judged: Mask
 
 
@@ -51,15 +51,15 @@ class Asked:
     temperature: float
 
 
-def learnt_quality(
+def learned_quality(
     asked: Asked,
     hits: Mapping[int, Numbers],
     *,
     degraded: Mask | None = None,
     labels: tuple[Labels, Labels] | None = None,
-    foreign: Vectors | None = None,
+    out_of_domain: Vectors | None = None,
 ) -> ScoreQuality | None:
-    """The worth of the learnt score, beside that of the others; None where a half does not hold enough to learn from.
+    """The worth of the learned score, beside that of the others; None where a half does not hold enough to learn from.
 
     ``hits`` are chances of a right answer by cutoff, NaN for a query without any; ``labels`` of queries and gallery.
     """
@@ -69,10 +69,10 @@ def learnt_quality(
     if not folds:
         return None
     gone = None if labels is None else _without_class(asked, *labels)
-    outside = None if foreign is None else scan_of(foreign @ asked.gallery.T, asked.temperature)
+    outside = None if out_of_domain is None else scan_of(out_of_domain @ asked.gallery.T, asked.temperature)
     columns: dict[str, list[float]] = {}
     for fold in folds:
-        doubt = fold.reckoning.doubt(found, asked.queries, asked.gallery)
+        doubt = fold.learned_score.doubt(found, asked.queries, asked.gallery)
         own = doubt[fold.judged]
         for k, hit in hits.items():
             error = selective(own, hit[fold.judged])
@@ -84,24 +84,24 @@ def learnt_quality(
         if gone is not None:
             without, usable = gone
             used = fold.judged & usable
-            absent = fold.reckoning.doubt(without, asked.queries, asked.gallery)
+            absent = fold.learned_score.doubt(without, asked.queries, asked.gallery)
             columns.setdefault("removed", []).append(auroc(absent[used], doubt[used]))
-        if outside is not None and foreign is not None:
-            strange = fold.reckoning.doubt(outside, foreign, asked.gallery)
-            columns.setdefault("foreign", []).append(auroc(strange, own))
+        if outside is not None and out_of_domain is not None:
+            other = fold.learned_score.doubt(outside, out_of_domain, asked.gallery)
+            columns.setdefault("out_of_domain", []).append(auroc(other, own))
     mean = {name: float(np.mean(values)) for name, values in columns.items()}
     return ScoreQuality(
         error_auroc={k: mean[f"auroc {k}"] for k in hits},
         aurc={k: mean[f"aurc {k}"] for k in hits},
         degraded_auroc=mean.get("degraded"),
         removed_class_auroc=mean.get("removed"),
-        foreign_auroc=mean.get("foreign"),
+        out_of_domain_auroc=mean.get("out_of_domain"),
         error_auroc_spread={k: float(np.std(columns[f"auroc {k}"])) for k in hits},
     )
 
 
 def cross_fit(known: Known, gallery: Vectors, seeds: Sequence[int] = SEEDS) -> list[Fold]:
-    """A fold for each half and seed; none at all where one of them could not be learnt. Unknown answers are NaN."""
+    """A fold for each half and seed; none at all where one of them could not be learned. Unknown answers are NaN."""
     answered = ~np.isnan(known.right)
     middle = gallery.mean(axis=0, dtype=np.float64).astype(np.float32)
     folds = []
@@ -112,7 +112,7 @@ def cross_fit(known: Known, gallery: Vectors, seeds: Sequence[int] = SEEDS) -> l
             taught, judged = known.part(side & answered), ~side & answered
             if not (taught.teaches and known.part(judged).teaches):
                 return []
-            folds.append(Fold(fit_reckoning(taught, gallery, middle, rng), judged))
+            folds.append(Fold(fit_learned_score(taught, gallery, middle, rng), judged))
     return folds
 
 

@@ -1,4 +1,4 @@
-"""What happens once in a process: loading the model, mapping the vectors, compiling the scan. No part of a query."""
+"""Warm-up, once in a process: loading the model, mapping the vectors, compiling the scan. No part of a query."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evidex.retrieval.queries import Direction
 from evidex.retrieval.scan.scan import scan
 
 
-def set_up(gallery: Gallery, direction: Direction) -> float:
+def warm_up(gallery: Gallery, direction: Direction) -> float:
     """Do it now, for queries of one kind; the seconds it took."""
     start = time.perf_counter()
     if direction == "text":

@@ -1,8 +1,8 @@
-"""Signs by which a right answer may be told from a wrong one, read off a finished scan.
+"""Signals by which a right answer may be told from a wrong one, read off a finished scan.
 
 All come from the best rows, the log-sum-exp of all rows and the vectors at hand, at the cost of comparing ten rows with
 a few hundred past queries. Similarities are in units of the temperature. Sums over the gallery enter as means, so that
-a gallery that grows by more of the same keeps its signs, but for the slow growth of the best similarities.
+a gallery that grows by more of the same keeps its signals, but for the slow growth of the best similarities.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FIRST = 10
 _QUERIES_AT_ONCE = 256
 _SAME = 1e-4  # rounding splits equal rows by less
 
-SIGN_NAMES = (
+SIGNAL_NAMES = (
     "evidence",  # m = log of the mean evidence, of which vacuity is a falling function
     "best",  # highest similarity
     "peak",  # best - evidence: the log of its belief, but for the prior
@@ -47,7 +47,7 @@ SIGN_NAMES = (
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """What the signs of a query are read against."""
+    """What the signals of a query are read against."""
 
     queries: Vectors
     """(past queries, dim) of the same kind."""
@@ -55,7 +55,7 @@ class Surroundings:
     """(dim,) mean of the gallery's rows."""
 
 
-def read_signs(
+def read_signals(
     result: ScanResult,
     queries: Vectors,
     gallery: Vectors,
@@ -63,10 +63,10 @@ def read_signs(
     *,
     own: NDArray[np.bool_] | None = None,
 ) -> Numbers:
-    """The signs (queries, signs) of ``result``, which scanned ``queries`` (queries, dim) over rows of ``gallery``.
+    """The signals (queries, signals) of ``result``, which scanned ``queries`` (queries, dim) over rows of ``gallery``.
 
     ``own`` (queries, past queries) marks past queries that must not speak about a query: itself, and those that ask for
-    the same rows. A query that is no number has signs that are none.
+    the same rows. A query that is no number has signals that are none.
     """
     tau = result.temperature
     scores = np.asarray(result.scores[:, :FIRST], np.float64) / tau
@@ -81,7 +81,7 @@ def read_signs(
     central = (vectors @ around.middle / tau).astype(np.float64)[place]
     demand = _demand(vectors @ around.queries.T / tau, place, own)
     specific = scores - demand
-    signs = np.stack(
+    signals = np.stack(
         [
             evidence,
             best,
@@ -103,7 +103,7 @@ def read_signs(
         ],
         axis=1,
     )
-    return np.asarray(signs, np.float64)
+    return np.asarray(signals, np.float64)
 
 
 def _demand(similarity: Vectors, place: NDArray[np.intp], own: NDArray[np.bool_] | None) -> Numbers:

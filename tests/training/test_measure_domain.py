@@ -16,11 +16,11 @@ import torch
 
 from evidex.config import Config
 from evidex.data.datasets import load_dataset
-from evidex.encoders.acquaintance import fit_acquaintance
+from evidex.encoders.domain import fit_domain
 from evidex.encoders.model import Model, load_model
-from evidex.training import acquaint as acquainting
-from evidex.training.acquaint import LEAST_OTHERS, LEAST_TEXTS, LEAST_WORDS, acquaint
+from evidex.training import measure_domain as measuring
 from evidex.training.loop import train
+from evidex.training.measure_domain import LEAST_OTHERS, LEAST_TEXTS, LEAST_WORDS, measure_domain
 from tests.retrieval.archive import tiny_model
 
 CPU = torch.device("cpu")
@@ -62,7 +62,7 @@ TAUGHT, OTHERS = _texts(0, LEAST_TEXTS, LEAST_WORDS), _texts(10_000, LEAST_OTHER
 
 def test_the_words_are_those_of_the_captions_of_the_lexicon_and_of_every_sentence() -> None:
     model = _Listening()
-    known = acquaint(model, TAUGHT + TAUGHT[:50], OTHERS + TAUGHT[:50])
+    known = measure_domain(model, TAUGHT + TAUGHT[:50], OTHERS + TAUGHT[:50])
     assert known is not None
     assert model.asked == [sorted(TAUGHT), sorted(OTHERS)], "each text once, and none of the others trained"
     assert known.new_words(f"{_word(7)} aircraft without giraffes and {_word(LEAST_WORDS)}") == (
@@ -71,9 +71,9 @@ def test_the_words_are_those_of_the_captions_of_the_lexicon_and_of_every_sentenc
 
 
 def test_of_very_many_texts_some_are_asked_that_are_spread_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acquainting, "MOST_TEXTS", 90)
+    monkeypatch.setattr(measuring, "MOST_TEXTS", 90)
     model = _Listening()
-    assert acquaint(model, TAUGHT, OTHERS) is not None
+    assert measure_domain(model, TAUGHT, OTHERS) is not None
     for asked, texts in zip(model.asked, (sorted(TAUGHT), sorted(OTHERS)), strict=True):
         places = [texts.index(text) for text in asked]
         assert len(places) == 90
@@ -90,18 +90,18 @@ def test_little_teaching_says_nothing() -> None:
         (TAUGHT, TAUGHT),
         ([], []),
     ):
-        assert acquaint(_Listening(), taught, others) is None
+        assert measure_domain(_Listening(), taught, others) is None
 
 
 def test_a_model_that_tells_no_texts_apart_gets_none() -> None:
-    assert acquaint(_Listening(blind=True), TAUGHT, OTHERS) is None
+    assert measure_domain(_Listening(blind=True), TAUGHT, OTHERS) is None
 
 
 @pytest.fixture
 def little_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rendered archive's captions count, though they are poor in words."""
     for name, least in (("LEAST_WORDS", 50), ("LEAST_TEXTS", 65), ("LEAST_OTHERS", 5)):
-        monkeypatch.setattr(acquainting, name, least)
+        monkeypatch.setattr(measuring, name, least)
 
 
 @pytest.fixture
@@ -111,19 +111,19 @@ def short(config: Config) -> Config:
 
 @pytest.mark.slow
 def test_a_run_on_the_sample_archive_is_not_told_and_does_not_refuse_its_users(short: Config) -> None:
-    assert train(short, device=CPU).model.acquaintance is None
+    assert train(short, device=CPU).model.domain is None
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("little_is_enough")
 def test_a_finished_run_knows_its_training_captions_by_its_best_weights(short: Config) -> None:
     run = train(short, device=CPU)
-    known = load_model(run.model_path, device="cpu").acquaintance
+    known = load_model(run.model_path, device="cpu").domain
     assert known is not None
-    assert run.model.acquaintance is not None
-    assert run.model.acquaintance.digest == known.digest
+    assert run.model.domain is not None
+    assert run.model.domain.digest == known.digest
     taught, val = (load_dataset(Path(short.data.path), split).captions for split in ("train", "val"))
-    expected = fit_acquaintance(
+    expected = fit_domain(
         known.words,
         run.model.encode_texts(sorted(set(taught))),
         run.model.encode_texts(sorted(set(val) - set(taught))),
@@ -148,11 +148,11 @@ def test_a_run_that_ends_before_it_is_told_is_told_by_the_next_and_then_never_ag
         raise _Killed
 
     with monkeypatch.context() as killed:
-        killed.setattr(acquainting, "acquaint", dies)
+        killed.setattr(measuring, "measure_domain", dies)
         with pytest.raises(_Killed):
             train(broken, device=CPU)
         path = Path(broken.output) / "model.safetensors"
-        assert load_model(path, device="cpu").acquaintance is None, "what was trained is whole all the same"
+        assert load_model(path, device="cpu").domain is None, "what was trained is whole all the same"
     left = path.with_name("left.safetensors")
     shutil.copy(path, left)
     train(broken, device=CPU)
@@ -160,14 +160,14 @@ def test_a_run_that_ends_before_it_is_told_is_told_by_the_next_and_then_never_ag
     assert load_model(path, device="cpu").fingerprint == load_model(left, device="cpu").fingerprint
     assert len(repaired) > left.stat().st_size
 
-    monkeypatch.setattr(acquainting, "acquaint", dies)
+    monkeypatch.setattr(measuring, "measure_domain", dies)
     train(short, device=CPU)
     train(broken, device=CPU)
     assert whole.read_bytes() == bytes_of_whole
     assert path.read_bytes() == repaired
     tensors = [dict(load_model(each, device="cpu").encoder.state_dict()) for each in (whole, path)]
     assert all(torch.equal(tensors[0][name], tensors[1][name]) for name in tensors[0])
-    digests = {known.digest for each in (whole, path) if (known := load_model(each, device="cpu").acquaintance)}
+    digests = {known.digest for each in (whole, path) if (known := load_model(each, device="cpu").domain)}
     assert len(digests) == 1
 
 
@@ -182,9 +182,9 @@ import evidex.training.loop
 from evidex.config import EncoderConfig
 from evidex.encoders.model import Model
 from evidex.encoders.towers import new_compact
-from evidex.training.acquaint import acquaint
+from evidex.training.measure_domain import measure_domain
 model = Model(new_compact(EncoderConfig(image_size=32, dim=32), {taught!r}), 0.1)
-assert acquaint(model, {taught!r}, {others!r}) is not None
+assert measure_domain(model, {taught!r}, {others!r}) is not None
 """
 
 

@@ -8,7 +8,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 import evidex
-from evidex.encoders.acquaintance import DIRECTIONS, STRANGE, Acquaintance, fit_acquaintance, words_of
+from evidex.encoders.domain import DIRECTIONS, OUT_OF_DOMAIN, Domain, fit_domain, words_of
 from evidex.encoders.model import Model, load_model
 from evidex.errors import InputError, ModelError
 from tests.retrieval.archive import tiny_model
@@ -25,12 +25,12 @@ def _texts(rng: np.random.Generator, count: int, noise: float = 0.02) -> np.ndar
 
 
 @pytest.fixture(scope="module")
-def known() -> Acquaintance:
+def known() -> Domain:
     rng = np.random.default_rng(1)
-    return fit_acquaintance(WORDS, _texts(rng, 1500), _texts(rng, 4000))
+    return fit_domain(WORDS, _texts(rng, 1500), _texts(rng, 4000))
 
 
-def test_what_lies_outside_is_what_least_squares_leaves(known: Acquaintance) -> None:
+def test_what_lies_outside_is_what_least_squares_leaves(known: Domain) -> None:
     rng = np.random.default_rng(2)
     trained = _texts(np.random.default_rng(1), 1500).astype(np.float64)
     mean = trained.mean(axis=0)
@@ -42,32 +42,32 @@ def test_what_lies_outside_is_what_least_squares_leaves(known: Acquaintance) -> 
     np.testing.assert_allclose(known.outside(vectors), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_texts_of_the_same_kind_are_as_strange_as_their_share_says(known: Acquaintance) -> None:
-    strangeness = known.strangeness(_texts(np.random.default_rng(3), 4000))
+def test_texts_of_the_same_kind_are_as_outlying_as_their_share_says(known: Domain) -> None:
+    outlying = known.outlying(_texts(np.random.default_rng(3), 4000))
     for share in (0.1, 0.5, 0.9, 0.98):
-        assert (strangeness > share).mean() == pytest.approx(1 - share, abs=0.03 if share < 0.9 else 0.01)
-    foreign = np.random.default_rng(4).standard_normal((300, DIM)).astype(np.float32)
-    assert (known.strangeness(foreign / np.linalg.norm(foreign, axis=1, keepdims=True)) == 1.0).all()
-    assert np.isnan(known.strangeness(np.full((1, DIM), np.nan, np.float32))).all()
+        assert (outlying > share).mean() == pytest.approx(1 - share, abs=0.03 if share < 0.9 else 0.01)
+    out_of_domain = np.random.default_rng(4).standard_normal((300, DIM)).astype(np.float32)
+    assert (known.outlying(out_of_domain / np.linalg.norm(out_of_domain, axis=1, keepdims=True)) == 1.0).all()
+    assert np.isnan(known.outlying(np.full((1, DIM), np.nan, np.float32))).all()
 
 
 def test_small_features_leave_room_outside() -> None:
     trained, others = (np.random.default_rng(n).standard_normal((200, 8)).astype(np.float32) for n in (5, 6))
-    small = fit_acquaintance(WORDS, trained, others)
+    small = fit_domain(WORDS, trained, others)
     assert len(small.directions) == 4
     assert small.lengths[0] > 0
 
 
-def test_words_are_known_in_any_number_and_case(known: Acquaintance) -> None:
+def test_words_are_known_in_any_number_and_case(known: Domain) -> None:
     assert known.new_words("A plane, a bush; CITIES and 12 plane-parks beside buses") == ("and", "parks", "buses")
     assert known.new_words("zebra zebra, Zebras!") == ("zebra", "zebras")
     assert known.new_words("12 34 _ !") == ()
 
 
-def test_too_few_texts_and_numbers_that_do_not_fit_are_refused(known: Acquaintance) -> None:
+def test_too_few_texts_and_numbers_that_do_not_fit_are_refused(known: Domain) -> None:
     rows = _texts(np.random.default_rng(6), DIRECTIONS)
     with pytest.raises(InputError, match="too few"):
-        fit_acquaintance(WORDS, rows, rows)
+        fit_domain(WORDS, rows, rows)
     for mean, directions, lengths in (
         (known.mean[1:], known.directions, known.lengths),
         (known.mean, known.directions * np.nan, known.lengths),
@@ -78,11 +78,11 @@ def test_too_few_texts_and_numbers_that_do_not_fit_are_refused(known: Acquaintan
         (known.mean, known.directions[:0], known.lengths),
         (known.mean.astype(np.float64), known.directions, known.lengths),
     ):
-        with pytest.raises(ValueError, match="acquaintance"):
-            Acquaintance(WORDS, mean, directions, lengths)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="domain"):
+            Domain(WORDS, mean, directions, lengths)  # type: ignore[arg-type]
 
 
-def test_a_match_is_what_nine_of_ten_right_pictures_reach(known: Acquaintance) -> None:
+def test_a_match_is_what_nine_of_ten_right_pictures_reach(known: Domain) -> None:
     assert known.least_match is None
     similarity = np.random.default_rng(8).permutation(np.linspace(-0.2, 0.8, 1001)).astype(np.float32)
     told = known.with_matches(similarity)
@@ -90,15 +90,15 @@ def test_a_match_is_what_nine_of_ten_right_pictures_reach(known: Acquaintance) -
     assert told.digest != known.digest
     assert (told.words, told.lengths is known.lengths) == (known.words, True)
     for broken in (np.array([0.3, 0.2]), np.array([0.1]), np.array([[0.1, 0.2]]), np.array([0.1, np.nan])):
-        with pytest.raises(ValueError, match="acquaintance"):
+        with pytest.raises(ValueError, match="domain"):
             replace(known, matches=broken.astype(np.float32))
 
 
-def test_the_digest_is_that_of_all_its_parts_in_any_order_of_words(known: Acquaintance) -> None:
+def test_the_digest_is_that_of_all_its_parts_in_any_order_of_words(known: Domain) -> None:
     parts = {name: getattr(known, name) for name in ("words", "mean", "directions", "lengths")}
-    same = Acquaintance(frozenset(sorted(known.words, reverse=True)), *(parts[name].copy() for name in list(parts)[1:]))
+    same = Domain(frozenset(sorted(known.words, reverse=True)), *(parts[name].copy() for name in list(parts)[1:]))
     others = [
-        Acquaintance(**(parts | change))
+        Domain(**(parts | change))
         for change in (
             {"words": known.words | {"giraffe"}},
             {"mean": known.mean + np.float32(1e-6)},
@@ -114,18 +114,18 @@ def test_a_saved_model_keeps_what_it_knows_and_a_damaged_one_is_refused(tmp_path
     rng = np.random.default_rng(7)
     plain = tiny_model()
     trained, others = (rng.standard_normal((100, plain.dim)).astype(np.float32) for _ in "ab")
-    known = fit_acquaintance(WORDS, trained, others).with_matches(rng.random(50, np.float32))
-    model = Model(plain.encoder, plain.temperature, acquaintance=known)
+    known = fit_domain(WORDS, trained, others).with_matches(rng.random(50, np.float32))
+    model = Model(plain.encoder, plain.temperature, domain=known)
     plain.save(tmp_path / "plain.safetensors", half=True)
     model.save(tmp_path / "m.safetensors", half=True)
     again = load_model(tmp_path / "m.safetensors")
-    assert again.acquaintance is not None
-    assert again.acquaintance.words == WORDS
-    assert again.acquaintance.digest == known.digest
+    assert again.domain is not None
+    assert again.domain.words == WORDS
+    assert again.domain.digest == known.digest
     probe = rng.standard_normal((9, model.dim)).astype(np.float32)
-    np.testing.assert_allclose(again.acquaintance.strangeness(probe), known.strangeness(probe))
+    np.testing.assert_allclose(again.domain.outlying(probe), known.outlying(probe))
     without = load_model(tmp_path / "plain.safetensors")
-    assert without.acquaintance is None
+    assert without.domain is None
     assert again.fingerprint == without.fingerprint, "it shapes no feature"
 
     from safetensors import safe_open
@@ -134,20 +134,20 @@ def test_a_saved_model_keeps_what_it_knows_and_a_damaged_one_is_refused(tmp_path
         header = stream.metadata()
     weights = load_file(tmp_path / "m.safetensors")
     for name, broken in (
-        ("mean", weights["acquaintance/mean"][:5]),
-        ("lengths", weights["acquaintance/lengths"] * 0),
-        ("words", weights["acquaintance/words"] + 128),
+        ("mean", weights["domain/mean"][:5]),
+        ("lengths", weights["domain/lengths"] * 0),
+        ("words", weights["domain/words"] + 128),
     ):
-        save_file({**weights, f"acquaintance/{name}": broken.clone()}, tmp_path / "broken.safetensors", header)
+        save_file({**weights, f"domain/{name}": broken.clone()}, tmp_path / "broken.safetensors", header)
         with pytest.raises(ModelError, match="no readable model"):
             load_model(tmp_path / "broken.safetensors")
 
 
-def _strange(texts: list[str]) -> list[str]:
+def _out_of_domain(texts: list[str]) -> list[str]:
     model = evidex.load_model()
-    known = model.acquaintance
+    known = model.domain
     assert known is not None
-    far = known.strangeness(model.encode_texts(texts)) > STRANGE
+    far = known.outlying(model.encode_texts(texts)) > OUT_OF_DOMAIN
     return [text for text, outside in zip(texts, far, strict=True) if outside and known.new_words(text)]
 
 
@@ -162,7 +162,7 @@ def test_the_shipped_model_knows_overhead_scenes_in_a_caption_or_a_word() -> Non
         "lake shore",
         "many planes near a terminal",
     ]
-    assert _strange(words.split() + phrases) == []
+    assert _out_of_domain(words.split() + phrases) == []
 
 
 def test_the_shipped_model_knows_no_kitchens_and_says_which_words_it_lacks() -> None:
@@ -172,7 +172,7 @@ def test_the_shipped_model_knows_no_kitchens_and_says_which_words_it_lacks() -> 
         "my cat sleeping on the sofa",
         "a bowl of soup",
     ]
-    assert _strange(texts) == texts
-    known = evidex.load_model().acquaintance
+    assert _out_of_domain(texts) == texts
+    known = evidex.load_model().domain
     assert known is not None
     assert known.new_words("a giraffe near a river") == ("giraffe",)

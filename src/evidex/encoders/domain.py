@@ -1,9 +1,9 @@
 """What a model was taught about, told from its training texts: the words they use and the directions they span.
 
 Vacuity compares a query with a gallery; it cannot see that the question itself means nothing to the model. A text is
-strange if it uses a word that no training text has *and* its vector lies further outside of the directions in which
-training texts differ than nearly all texts of their kind that did not train. Either alone is no sign: "cars" alone is
-no caption but known, and a new word may be one for a known thing.
+out of domain if it uses a word that no training text has *and* its vector lies further outside of the directions in
+which training texts differ than nearly all texts of their kind that did not train. Either alone says nothing: "cars"
+alone is no caption but known, and a new word may be one for a known thing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Vectors = NDArray[np.float32]
 Numbers = NDArray[np.float64]
 
 DIRECTIONS = 64
-STRANGE = 0.95
+OUT_OF_DOMAIN = 0.95
 """Share of the texts that did not train which must lie less far outside."""
 WEAK = 0.1
 """Share of the right pictures that are less similar to their text than what counts as a match at all."""
@@ -34,7 +34,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, eq=False)
-class Acquaintance:
+class Domain:
     """What a model knows, and how far texts of its own kind lie outside of it."""
 
     words: frozenset[str]
@@ -50,28 +50,28 @@ class Acquaintance:
     def __post_init__(self) -> None:
         arrays = self.mean, self.directions, self.lengths, *(() if self.matches is None else (self.matches,))
         if not all(values.dtype == np.float32 and np.isfinite(values).all() for values in arrays):
-            raise ValueError("the acquaintance holds numbers that are none")
+            raise ValueError("the domain holds numbers that are none")
         fits = self.mean.ndim == self.lengths.ndim == 1 and self.directions.ndim == 2 and len(self.lengths) > 1
         if not (fits and self.directions.shape[1:] == self.mean.shape and 0 < len(self.directions) < len(self.mean)):
-            raise ValueError("the acquaintance's vectors do not fit together")
+            raise ValueError("the domain's vectors do not fit together")
         if np.abs(self.directions @ self.directions.T - np.eye(len(self.directions))).max() > 1e-3:
-            raise ValueError("the acquaintance's directions are not orthonormal")
+            raise ValueError("the domain's directions are not orthonormal")
         if (np.diff(self.lengths) < 0).any() or self.lengths[0] < 0 or self.lengths[-1] == 0:
-            raise ValueError("the acquaintance's lengths do not rise from 0 or more")
+            raise ValueError("the domain's lengths do not rise from 0 or more")
         if self.matches is not None and (
             self.matches.ndim != 1 or len(self.matches) < 2 or (np.diff(self.matches) < 0).any()
         ):
-            raise ValueError("the acquaintance's matches do not rise")
+            raise ValueError("the domain's matches do not rise")
 
     @cached_property
     def digest(self) -> str:
-        """The same for the same acquaintance alone: what left strange texts out must know which one."""
+        """The same for the same domain alone: what left texts out must know by which."""
         digest = hashlib.sha256("\n".join(sorted(self.words)).encode())
         for values in (self.mean, self.directions, self.lengths, self.matches):
             digest.update(b"" if values is None else np.ascontiguousarray(values).tobytes())
         return digest.hexdigest()
 
-    def with_matches(self, similarity: Vectors) -> Acquaintance:
+    def with_matches(self, similarity: Vectors) -> Domain:
         """The same, knowing how similar texts that did not train are to their own pictures."""
         return replace(self, matches=_quantiles(similarity.astype(np.float64)))
 
@@ -96,7 +96,7 @@ class Acquaintance:
         within = apart @ self.directions.T.astype(np.float64)
         return np.asarray(np.sqrt(np.maximum((apart**2).sum(axis=1) - (within**2).sum(axis=1), 0.0)))
 
-    def strangeness(self, vectors: Vectors) -> Numbers:
+    def outlying(self, vectors: Vectors) -> Numbers:
         """Share of the texts that did not train which lie less far outside; NaN for what is no number."""
         steps = np.linspace(0.0, 1.0, len(self.lengths))
         return np.asarray(np.interp(self.outside(vectors), self.lengths.astype(np.float64), steps))
@@ -121,7 +121,7 @@ def words_of(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(word for text in texts for word in _WORD.findall(text.lower()))
 
 
-def fit_acquaintance(words: frozenset[str], trained: Vectors, others: Vectors) -> Acquaintance:
+def fit_domain(words: frozenset[str], trained: Vectors, others: Vectors) -> Domain:
     """From vectors (n, dim) of distinct texts that trained, and of ``others`` of their kind that did not."""
     if len(trained) <= DIRECTIONS or len(others) < 2:
         raise InputError(
@@ -132,7 +132,7 @@ def fit_acquaintance(words: frozenset[str], trained: Vectors, others: Vectors) -
     apart = trained.astype(np.float64) - mean
     count = min(DIRECTIONS, apart.shape[1] // 2)  # some of the space must be left to lie outside of
     basis = np.ascontiguousarray(np.linalg.eigh(apart.T @ apart)[1][:, ::-1][:, :count].T, np.float32)
-    rough = Acquaintance(words, mean.astype(np.float32), basis, np.array([0.0, 1.0], np.float32))
+    rough = Domain(words, mean.astype(np.float32), basis, np.array([0.0, 1.0], np.float32))
     return replace(rough, lengths=_quantiles(rough.outside(others)))
 
 

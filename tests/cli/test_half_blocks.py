@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 from rich.console import Console
 
-from evidex.cli.pictures import can_show, half_blocks
+from evidex.cli.half_blocks import can_show, half_blocks
 
 
 def test_two_pixels_to_a_character() -> None:

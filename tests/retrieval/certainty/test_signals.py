@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from evidex.retrieval.certainty.signs import SIGN_NAMES, Surroundings, read_signs
+from evidex.retrieval.certainty.signals import SIGNAL_NAMES, Surroundings, read_signals
 from tests.retrieval.certainty.world import TAU, scan, unit, world
 
 
 def _naive(query: np.ndarray, gallery: np.ndarray, past: np.ndarray, middle: np.ndarray) -> dict[str, float]:
-    """The signs of one query by plain loops over Python numbers."""
+    """The signals of one query by plain loops over Python numbers."""
 
     def dot(a: np.ndarray, b: np.ndarray) -> float:
         return math.fsum(float(x) * float(y) for x, y in zip(a, b, strict=True)) / TAU
@@ -49,16 +49,16 @@ def _naive(query: np.ndarray, gallery: np.ndarray, past: np.ndarray, middle: np.
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7, 10, 60])
-def test_signs_are_those_of_plain_loops(rows: int) -> None:
+def test_signals_are_those_of_plain_loops(rows: int) -> None:
     rng = np.random.default_rng(rows)
     gallery, queries, past = (unit(rng.normal(size=(n, 8))) for n in (rows, 5, 9))
     if rows > 2:
         gallery[2] = gallery[1]
     middle = gallery.mean(axis=0)
-    got = read_signs(scan(queries, gallery), queries, gallery, Surroundings(past, middle))
+    got = read_signals(scan(queries, gallery), queries, gallery, Surroundings(past, middle))
     for row, query in zip(got, queries, strict=True):
         expected = _naive(query, gallery, past, middle)
-        assert tuple(expected) == SIGN_NAMES
+        assert tuple(expected) == SIGNAL_NAMES
         np.testing.assert_allclose(row, list(expected.values()), rtol=2e-5, atol=2e-5)
 
 
@@ -67,10 +67,10 @@ def test_past_queries_that_must_not_speak_are_as_if_they_were_not_there() -> Non
     queries, past = made.known.queries, made.known.queries[:40]
     own = np.random.default_rng(1).random((300, 40)) < 0.3
     own[:40][np.eye(40, dtype=bool)] = True
-    got = read_signs(made.known.result, queries, made.gallery, Surroundings(past, made.middle), own=own)
+    got = read_signals(made.known.result, queries, made.gallery, Surroundings(past, made.middle), own=own)
     for i in (0, 3, 39, 255, 256, 299):
         one = made.known.part(np.arange(300) == i)
-        alone = read_signs(one.result, one.queries, made.gallery, Surroundings(past[~own[i]], made.middle))
+        alone = read_signals(one.result, one.queries, made.gallery, Surroundings(past[~own[i]], made.middle))
         np.testing.assert_allclose(got[i], alone[0], rtol=1e-5, atol=1e-5)
 
 
@@ -78,21 +78,21 @@ def test_a_gallery_that_holds_everything_twice_gives_the_same_evidence() -> None
     made = world(2, queries=20)
     around = Surroundings(made.known.queries, made.middle)
     twice = np.concatenate([made.gallery, made.gallery])
-    once = read_signs(made.known.result, made.known.queries, made.gallery, around)
-    doubled = read_signs(scan(made.known.queries, twice), made.known.queries, twice, around)
+    once = read_signals(made.known.result, made.known.queries, made.gallery, around)
+    doubled = read_signals(scan(made.known.queries, twice), made.known.queries, twice, around)
     for name in ("evidence", "best", "peak", "specific_best", "central_best", "familiar"):
-        place = SIGN_NAMES.index(name)
+        place = SIGNAL_NAMES.index(name)
         np.testing.assert_allclose(once[:, place], doubled[:, place], rtol=1e-5, atol=1e-5)
 
 
-def test_a_query_that_is_no_number_has_no_signs_and_harms_no_other() -> None:
+def test_a_query_that_is_no_number_has_no_signals_and_harms_no_other() -> None:
     made = world(3, queries=6)
     broken = made.known.queries.copy()
     around = Surroundings(made.known.queries, made.middle)
-    whole = read_signs(made.known.result, broken, made.gallery, around)
+    whole = read_signals(made.known.result, broken, made.gallery, around)
     broken[2] = np.nan
     result = made.known.result
     result.scores[2], result.log_sum_exp[2] = np.nan, np.nan
-    got = read_signs(result, broken, made.gallery, around)
-    assert np.isnan(got[2, SIGN_NAMES.index("evidence")])
+    got = read_signals(result, broken, made.gallery, around)
+    assert np.isnan(got[2, SIGNAL_NAMES.index("evidence")])
     np.testing.assert_array_equal(np.delete(got, 2, 0), np.delete(whole, 2, 0))

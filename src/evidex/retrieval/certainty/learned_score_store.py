@@ -1,4 +1,4 @@
-"""A reckoning as JSON: names and numbers, and the past queries in half precision as base64.
+"""A learned score as JSON: names and numbers, and the past queries in half precision as base64.
 
 At most 512 past queries of `dim` half-precision numbers, about 0.7 MB of text at 512 dimensions; the rest is a few
 kilobytes. Nothing in it is executed.
@@ -14,59 +14,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.retrieval.certainty.frequency import Frequency
+from evidex.retrieval.certainty.learned_score import HOME_NAMES, LEARNED_NAMES, MOST_PAST_QUERIES, LearnedScore
 from evidex.retrieval.certainty.logistic import Logistic
-from evidex.retrieval.certainty.reckoning import HOME_NAMES, LEARNT_NAMES, MOST_PAST_QUERIES, Reckoning
-from evidex.retrieval.certainty.signs import Surroundings
+from evidex.retrieval.certainty.signals import Surroundings
 
 _FORMAT = 1
-_SIGN_FIELDS = ("low", "high", "mean", "scale", "weights")
+_SIGNAL_FIELDS = ("low", "high", "mean", "scale", "weights")
 _HOME_FIELDS = ("usual", "spread")
 _FREQUENCY_FIELDS = tuple(field.name for field in fields(Frequency))
 
 
-def reckoning_json(reckoning: Reckoning) -> dict[str, Any]:
-    """What `reckoning_from_json` reads."""
+def learned_score_json(learned_score: LearnedScore) -> dict[str, Any]:
+    """What `learned_score_from_json` reads."""
     return {
         "format": _FORMAT,
-        "top": reckoning.top,
-        "signs": list(LEARNT_NAMES),
-        "low": reckoning.low.tolist(),
-        "high": reckoning.high.tolist(),
-        "mean": reckoning.mean.tolist(),
-        "scale": reckoning.scale.tolist(),
-        "weights": reckoning.logistic.weights.tolist(),
-        "intercept": reckoning.logistic.intercept,
-        "home_signs": list(HOME_NAMES),
-        "usual": reckoning.usual.tolist(),
-        "spread": reckoning.spread.tolist(),
-        "frequency": asdict(reckoning.frequency),
-        "middle": _text(reckoning.around.middle.astype("<f4")),
-        "dim": reckoning.around.queries.shape[1],
-        "past_queries": _text(reckoning.around.queries.astype("<f2")),
+        "top": learned_score.top,
+        "signals": list(LEARNED_NAMES),
+        "low": learned_score.low.tolist(),
+        "high": learned_score.high.tolist(),
+        "mean": learned_score.mean.tolist(),
+        "scale": learned_score.scale.tolist(),
+        "weights": learned_score.logistic.weights.tolist(),
+        "intercept": learned_score.logistic.intercept,
+        "home_signals": list(HOME_NAMES),
+        "usual": learned_score.usual.tolist(),
+        "spread": learned_score.spread.tolist(),
+        "frequency": asdict(learned_score.frequency),
+        "middle": _text(learned_score.around.middle.astype("<f4")),
+        "dim": learned_score.around.queries.shape[1],
+        "past_queries": _text(learned_score.around.queries.astype("<f2")),
     }
 
 
-def reckoning_from_json(content: Any) -> Reckoning:
-    """The reckoning; ValueError, KeyError or TypeError for anything else."""
+def learned_score_from_json(content: Any) -> LearnedScore:
+    """The learned score; ValueError, KeyError or TypeError for anything else."""
     if content["format"] != _FORMAT:
-        raise ValueError(f"reckoning format {content['format']!r}, this version reads {_FORMAT}")
-    if content["signs"] != list(LEARNT_NAMES) or content["home_signs"] != list(HOME_NAMES):
-        raise ValueError("the reckoning was learnt from other signs")
-    numbers = {name: _numbers(content[name], len(LEARNT_NAMES), name) for name in _SIGN_FIELDS}
+        raise ValueError(f"learned score format {content['format']!r}, this version reads {_FORMAT}")
+    if content["signals"] != list(LEARNED_NAMES) or content["home_signals"] != list(HOME_NAMES):
+        raise ValueError("the learned score was learned from other signals")
+    numbers = {name: _numbers(content[name], len(LEARNED_NAMES), name) for name in _SIGNAL_FIELDS}
     home = {name: _numbers(content[name], len(HOME_NAMES), name) for name in _HOME_FIELDS}
     if not ((numbers["scale"] > 0).all() and (home["spread"] > 0).all()):
-        raise ValueError("the reckoning has a scale of zero or less")
+        raise ValueError("the learned score has a scale of zero or less")
     dim = int(content["dim"])
     middle = np.frombuffer(_bytes(content["middle"]), "<f4").astype(np.float32)
     past = np.frombuffer(_bytes(content["past_queries"]), "<f2").astype(np.float32)
     if dim < 1 or len(middle) != dim or not 0 < len(past) <= MOST_PAST_QUERIES * dim or len(past) % dim:
-        raise ValueError(f"the reckoning's vectors do not have {dim} dimensions")
+        raise ValueError(f"the learned score's vectors do not have {dim} dimensions")
     if not (np.isfinite(middle).all() and np.isfinite(past).all()):
-        raise ValueError("the reckoning's vectors are infinite or no numbers")
+        raise ValueError("the learned score's vectors are infinite or no numbers")
     intercept = _numbers([content["intercept"]], 1, "intercept")[0]
     frequency = content["frequency"]
     _numbers([frequency[name] for name in _FREQUENCY_FIELDS], len(_FREQUENCY_FIELDS), "frequencies")
-    return Reckoning(
+    return LearnedScore(
         Surroundings(past.reshape(-1, dim), middle),
         numbers["low"],
         numbers["high"],
@@ -83,7 +83,7 @@ def reckoning_from_json(content: Any) -> Reckoning:
 def _numbers(values: Any, count: int, name: str) -> NDArray[np.float64]:
     array = np.array(values, np.float64)
     if array.shape != (count,) or not np.isfinite(array).all():
-        raise ValueError(f"{name} of the reckoning are not {count} finite numbers")
+        raise ValueError(f"{name} of the learned score are not {count} finite numbers")
     return array
 
 

@@ -1,4 +1,4 @@
-"""Set-up is done before a query is timed, and changes no answer."""
+"""Warm-up is done before a query is timed, and changes no answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
 from evidex.retrieval.retriever import Retriever
-from evidex.retrieval.setting_up import set_up
+from evidex.retrieval.warm_up import warm_up
 from tests.retrieval.archive import tiny_model, write_images
 
 
@@ -20,10 +20,10 @@ def test_everything_a_query_needs_is_there_afterwards(
     write_images(tmp_path / "a", 3)
     Gallery.create(tmp_path / "g", tiny_model()).add(tmp_path / "a", options=IndexOptions(workers=1))
     gallery = Gallery.open(tmp_path / "g")
-    assert set_up(gallery, direction) > 0  # type: ignore[arg-type]
+    assert warm_up(gallery, direction) > 0  # type: ignore[arg-type]
 
     def reload(*_: object, **__: object) -> None:
-        raise AssertionError("set-up came too late")
+        raise AssertionError("warm-up came too late")
 
     monkeypatch.setattr("evidex.encoders.model.load_model", reload)
     monkeypatch.setattr("evidex.retrieval.gallery.map_vectors", reload)
@@ -35,5 +35,5 @@ def test_everything_a_query_needs_is_there_afterwards(
 
 def test_an_empty_gallery_needs_no_scan(tmp_path: Path) -> None:
     gallery = Gallery.create(tmp_path / "g", tiny_model())
-    assert set_up(gallery, "text") >= 0
+    assert warm_up(gallery, "text") >= 0
     assert Retriever(gallery).search(text="a river").hits == ()

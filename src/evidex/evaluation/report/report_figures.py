@@ -10,7 +10,8 @@ import numpy as np
 
 from evidex.data.datasets import load_dataset
 from evidex.degrade import degradation_steps as steps_of
-from evidex.degrade.pictures import to_floats, to_picture
+from evidex.degrade.float_images import to_floats, to_picture
+from evidex.evaluation.figure_files import write_figures
 from evidex.evaluation.figures import (
     deferral_curve,
     degradation_steps,
@@ -19,7 +20,6 @@ from evidex.evaluation.figures import (
     sensitivity_curves,
 )
 from evidex.evaluation.noisy import NoisySplit, noisy_half
-from evidex.evaluation.pictures import write_figures
 from evidex.evaluation.report.results import Results
 from evidex.evaluation.report.work import stored_evaluation
 

@@ -54,9 +54,9 @@ def _multiply_add_int8(builder: Any, vector: Any, total: Any, value: Any, querie
 
 
 def _make_tile(element: Any, vectors: int, rows: int, multiply_add: Callable[..., Any], flip: int | None) -> Any:
-    """Build ``tile(queries, gallery, stride, steps, first, last, out, out_row)``; addresses and sizes are int64.
+    """Build ``tile(queries, gallery, steps, first, last, out, out_row)``; addresses and sizes are int64.
 
-    ``queries`` holds ``steps`` × ``vectors`` registers, ``gallery`` rows of ``stride`` elements of 4 bytes. Rows
+    ``queries`` holds ``steps`` × ``vectors`` registers, ``gallery`` rows of ``steps`` elements of 4 bytes. Rows
     ``first`` to ``first + rows - 1`` are multiplied (those after ``last`` are replaced by ``last``) and their sums
     written to rows ``out_row`` onwards of ``out``. ``flip`` is XORed into every gallery element.
     """
@@ -64,7 +64,7 @@ def _make_tile(element: Any, vectors: int, rows: int, multiply_add: Callable[...
     splat = ir.Constant(ir.VectorType(_i32, LANES), None)
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        query_address, gallery_address, stride, steps, first, last, out_address, out_row = args
+        query_address, gallery_address, steps, first, last, out_address, out_row = args
         query_data = builder.inttoptr(query_address, vector.as_pointer())
         gallery = builder.inttoptr(gallery_address, element.as_pointer())
         out = builder.inttoptr(out_address, vector.as_pointer())
@@ -72,7 +72,7 @@ def _make_tile(element: Any, vectors: int, rows: int, multiply_add: Callable[...
         for r in range(rows):
             row = builder.add(first, ir.Constant(_i64, r))
             row = builder.select(builder.icmp_signed("<", row, last), row, last)
-            row_data.append(builder.gep(gallery, [builder.mul(row, stride)]))
+            row_data.append(builder.gep(gallery, [builder.mul(row, steps)]))
         sums = [[cgutils.alloca_once(builder, vector) for _ in range(vectors)] for _ in range(rows)]
         for slot in (slot for row_sums in sums for slot in row_sums):
             builder.store(ir.Constant(vector, None), slot)
@@ -106,10 +106,10 @@ def _make_tile(element: Any, vectors: int, rows: int, multiply_add: Callable[...
 
     @intrinsic  # type: ignore[untyped-decorator]
     def tile(
-        _typing: Any, queries: Any, gallery: Any, stride: Any, steps: Any, first: Any, last: Any, out: Any, out_row: Any
+        _typing: Any, queries: Any, gallery: Any, steps: Any, first: Any, last: Any, out: Any, out_row: Any
     ) -> Any:  # fmt: skip
-        del queries, gallery, stride, steps, first, last, out, out_row
-        return types.void(*[types.int64] * 8), generate
+        del queries, gallery, steps, first, last, out, out_row
+        return types.void(*[types.int64] * 7), generate
 
     return tile
 

@@ -8,15 +8,16 @@ from PIL import Image
 
 from evidex.data.datasets import load_dataset
 from evidex.errors import InputError
+from evidex.evaluation.deferral import Refinements
+from evidex.evaluation.figure_files import _right_and_wrong, write_figures
 from evidex.evaluation.noisy import NoisySplit
-from evidex.evaluation.pictures import _right_and_wrong, write_figures
 from evidex.evaluation.protocol import evaluate, evaluate_features
 from tests.evaluation.colours import ColourModel, write_colours
 
 
 def test_every_figure_of_a_noisy_evaluation_is_written(tmp_path: Path) -> None:
     dataset = load_dataset(write_colours(tmp_path), "val")
-    found = evaluate(ColourModel(), dataset, noisy_seed=0, ratios=(0.0, 0.2), absent=False)
+    found = evaluate(ColourModel(), dataset, noisy_seed=0, refinements=Refinements((0.0, 0.2)), absent=False)
     paths = write_figures(found, NoisySplit(dataset, 0), tmp_path / "figures")
     assert {path.stem for path in paths} == {
         "risk_coverage",
