@@ -24,7 +24,6 @@ from PIL import Image
 from transformers import CLIPConfig, CLIPModel
 
 import evidex
-from evidex.encoders.model import Model
 from evidex.encoders.preprocess import CLIP_MEAN, CLIP_STD, normalise, resize_and_crop
 
 PICTURES = 32
@@ -46,7 +45,7 @@ def main() -> int:
     rng = np.random.default_rng(0)
     pictures = [Image.fromarray(rng.integers(0, 256, (224, 224, 3), dtype=np.uint8)) for _ in range(PICTURES)]
     compact = evidex.load_model(device="cpu")
-    plain = Model(compact.encoder, compact.temperature)
+    plain = evidex.load_model(device="cpu", engine="torch")
     clip = CLIPModel(CLIPConfig()).eval()
     low_clip = copy.deepcopy(clip).bfloat16()
     image_encoders: dict[str, Callable[[list[Image.Image]], object]] = {

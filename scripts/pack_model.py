@@ -15,14 +15,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy as np
 from safetensors.numpy import load_file
 from ship_model import portable_card
 
 from evidex.data.datasets import load_dataset
-from evidex.encoders.model import Model, build_encoder, load_model
+from evidex.encoders.model import Model, load_model
+from evidex.encoders.onnx_encoder import OnnxEncoder
+from evidex.encoders.shipped import MODELS
+from evidex.encoders.unpacking import base_tensors
 from evidex.evaluation.protocol import evaluate
-from evidex.training.acquaint import acquaint, own_similarity
+from evidex.training.measure_domain import measure_domain, own_similarity
 from evidex.weights.bases import BASES
 from evidex.weights.packing import (
     Base,
@@ -33,8 +36,6 @@ from evidex.weights.packing import (
     unpacked_tensors,
     write_packed,
 )  # fmt: skip
-from evidex.weights.shipped import MODELS
-from evidex.weights.unpacking import base_tensors
 
 TOWERS = {"image_tower.": "clip_vit_b16", "text_tower.": "minilm"}
 _HALVINGS = 6
@@ -54,10 +55,10 @@ def main() -> int:
     final = model_of(kept, how, model)
     val = load_dataset(arguments.dataset, "val")
     scores = {name: _scores(each, val) for name, each in (("before", model), ("after", final))}
-    known = acquaint(final, load_dataset(arguments.dataset, "train").captions, val.captions)
+    known = measure_domain(final, load_dataset(arguments.dataset, "train").captions, val.captions)
     if known is None:
         sys.exit("the captions are too few to tell what the model was taught; train it on a larger dataset")
-    final.acquaintance = known.with_matches(own_similarity(final, val))
+    final.domain = known.with_matches(own_similarity(final, val))
     final.card = {
         "name": arguments.target.stem,
         "training": portable_card(model.card),
@@ -103,11 +104,7 @@ def model_of(kept: Tensors, how: dict[str, Any], model: Model) -> Model:
         packed = read_packed(path)
         assert packed is not None
         tensors = unpacked_tensors(packed, base_tensors)
-    encoder = build_encoder(model.encoder.spec())
-    encoder.load_state_dict({name: torch.from_numpy(value).float() for name, value in tensors.items()})
-    result = Model(encoder, model.temperature)
-    result.prepare_for_inference()
-    return result
+    return Model(OnnxEncoder(model.encoder.spec(), tensors), model.temperature)
 
 
 def beside_weights(model: Model) -> Tensors:
@@ -129,7 +126,7 @@ def described(model: Model) -> dict[str, Any]:
 
 
 def _arrays(model: Model) -> Tensors:
-    return {name: value.detach().cpu().numpy() for name, value in model.encoder.state_dict().items()}
+    return {name: np.asarray(value) for name, value in model.encoder.weights().items()}
 
 
 def _size(kept: Tensors) -> int:

@@ -35,7 +35,7 @@ def main() -> int:
     parser.add_argument("--target", type=Path, default=SHIPPED)
     arguments = parser.parse_args()
 
-    model = load_model(arguments.model, device="cpu")
+    model = load_model(arguments.model, device="cpu", engine="torch")
     phrases = [" ".join((entry.phrase, *entry.alternatives)) for entry in Lexicon.load().entries]
     taught = load_dataset(arguments.dataset, "train").captions
     smaller = with_smaller_vocabulary(model, taught + phrases)

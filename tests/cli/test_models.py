@@ -10,7 +10,7 @@ from PIL import Image
 
 import evidex
 from tests.cli.running import Runner, runner
-from tests.weights.tiny import Tiny, make_tiny, tiny_model
+from tests.encoders.tiny_large import Tiny, make_tiny, tiny_model
 
 
 @pytest.fixture

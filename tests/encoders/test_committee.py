@@ -9,7 +9,8 @@ from PIL import Image
 
 from evidex.config import EncoderConfig
 from evidex.encoders.committee import CommitteeEncoder
-from evidex.encoders.model import Model, holds_model, load_model
+from evidex.encoders.model import Model, load_model
+from evidex.encoders.model_file import holds_model
 from evidex.encoders.towers import TowerEncoder, new_compact
 from evidex.errors import ModelError
 

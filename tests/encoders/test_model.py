@@ -31,7 +31,7 @@ def test_a_saved_model_answers_alike(model: Model, tmp_path: Path) -> None:
     image = Image.effect_noise((50, 40), 80).convert("RGB")
     for again in (load_model(path), load_model(tmp_path)):
         np.testing.assert_allclose(again.encode_images([image]), model.encode_images([image]), atol=1e-6)
-        np.testing.assert_array_equal(again.encode_texts(["a river"]), model.encode_texts(["a river"]))
+        np.testing.assert_allclose(again.encode_texts(["a river"]), model.encode_texts(["a river"]), atol=1e-6)
         assert (again.fingerprint, again.temperature, again.card) == (model.fingerprint, 0.1, {"note": 1})
 
 
@@ -86,7 +86,7 @@ def test_what_is_no_model_is_refused_in_words(model: Model, tmp_path: Path) -> N
     save_file({"x": torch.zeros(1)}, tmp_path / "newer.safetensors", newer)
     with pytest.raises(ModelError, match="model format 99"):
         load_model(tmp_path / "newer.safetensors")
-    weights = dict(model.encoder.state_dict())
+    weights = {name: torch.from_numpy(value) for name, value in model.encoder.weights().items()}
     description = {"format": 1, "spec": model.encoder.spec(), "temperature": 0.1, "fingerprint": "x"}
     path = tmp_path / "part.safetensors"
     save_file(weights, path, {"evidex": json.dumps(description)})

@@ -43,8 +43,8 @@ def tuned(base: Base) -> Tensors:
     moved["tower.embeddings.weight"] = moved["tower.embeddings.weight"][:50]  # fewer positions than the base has
     return moved | {
         "head.weight": rng.normal(size=(8, 16)).astype(np.float32),
-        "acquaintance/words": np.arange(5, dtype=np.uint8),
-        "acquaintance/mean": rng.normal(size=8).astype(np.float32),
+        "domain/words": np.arange(5, dtype=np.uint8),
+        "domain/mean": rng.normal(size=8).astype(np.float32),
     }
 
 
@@ -68,7 +68,7 @@ def test_unpacking_gives_base_and_difference(tmp_path: Path, tuned: Tensors, bas
         np.testing.assert_allclose(again[name], tuned[name], atol=0.01)
     for name in ("tower.layer.bias", "head.weight"):
         np.testing.assert_array_equal(again[name], tuned[name].astype(np.float16))
-    for name in ("acquaintance/words", "acquaintance/mean"):
+    for name in ("domain/words", "domain/mean"):
         np.testing.assert_array_equal(again[name], tuned[name])
 
 

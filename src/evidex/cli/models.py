@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from evidex.weights.shipped import KnownModel
+    from evidex.encoders.shipped import KnownModel
 
 
 def command(
@@ -17,7 +17,7 @@ def command(
     from dataclasses import asdict
 
     from evidex.cli.console import print_json
-    from evidex.weights.shipped import known_models
+    from evidex.encoders.shipped import known_models
 
     found = known_models()
     if as_json:

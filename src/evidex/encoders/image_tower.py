@@ -5,19 +5,20 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from evidex.encoders.sizes import CONVNET_PIXELS, Pixels
+
 
 class ImageTower(nn.Module):
     """A network from normalised pixels (n, 3, s, s) to one vector a picture, with what has to be known to feed it."""
 
     out_dim: int
-    pixel_mean: tuple[float, float, float] = (127.5, 127.5, 127.5)
-    pixel_scale: tuple[float, float, float] = (127.5, 127.5, 127.5)
-    bgr: bool = False
+    pixels: Pixels = CONVNET_PIXELS
 
     def normalise(self, pixels: torch.Tensor) -> torch.Tensor:
         """Return RGB ``pixels`` (n, 3, s, s), uint8 or float in [0, 255], as this tower was trained to see them."""
-        mean, scale = (torch.tensor(v, device=pixels.device).view(3, 1, 1) for v in (self.pixel_mean, self.pixel_scale))
-        ordered = pixels.flip(1) if self.bgr else pixels
+        colours = (self.pixels.mean, self.pixels.scale)
+        mean, scale = (torch.tensor(each, device=pixels.device).view(3, 1, 1) for each in colours)
+        ordered = pixels.flip(1) if self.pixels.bgr else pixels
         return ((ordered.float() - mean) / scale).contiguous(memory_format=torch.channels_last)
 
     def fit(self, name: str, value: torch.Tensor) -> torch.Tensor:

@@ -14,6 +14,21 @@ from torch.nn.functional import relu
 
 from evidex.encoders.clip.image_tower import ClipImageTower
 from evidex.encoders.image_tower import ImageTower
+from evidex.encoders.sizes import (
+    CONVNET_WIDTHS,
+    LITE_HEAD,
+    LITE_PIXELS,
+    LITE_SCALING,
+    LITE_STEM,
+    NORM_EPSILON,
+    RESNET_OUT,
+    RESNET_PIXELS,
+    RESNET_STAGES,
+    LiteBlock,
+    lite_blocks,
+    pooled_channels,
+    same_padding,
+)
 from evidex.errors import ModelError
 
 
@@ -28,15 +43,14 @@ def _mean(grid: torch.Tensor) -> torch.Tensor:
 
 def _pooling(name: str, channels: int) -> tuple[Callable[[torch.Tensor], torch.Tensor], int]:
     """Return how the last grid becomes one vector, and that vector's length."""
-    if name not in ("mean", "mean_max"):
-        raise ModelError(f"unknown pooling '{name}'; choose mean or mean_max")
-    return (_mean, channels) if name == "mean" else (mean_and_max, 2 * channels)
+    length = pooled_channels(name, channels)
+    return (_mean if name == "mean" else mean_and_max), length
 
 
 class ConvNet(ImageTower):
     """Ours: a narrow residual network for small pictures, trainable on a CPU in minutes."""
 
-    def __init__(self, widths: tuple[int, ...] = (24, 48, 96, 192)) -> None:
+    def __init__(self, widths: tuple[int, ...] = CONVNET_WIDTHS) -> None:
         super().__init__()
         self.out_dim = 2 * widths[-1]
         self.stem = nn.Sequential(_conv(3, widths[0], 3, 2), nn.BatchNorm2d(widths[0]), nn.ReLU(inplace=True))
@@ -75,18 +89,16 @@ class _ResidualBlock(nn.Module):
 class ResNet50(ImageTower):
     """ResNet-50 as Keras trained it: stride in a block's first convolution, batch norm with eps 1e-3, BGR."""
 
-    pixel_mean = (103.939, 116.779, 123.68)
-    pixel_scale = (1.0, 1.0, 1.0)
-    bgr = True
+    pixels = RESNET_PIXELS
 
     def __init__(self, pooling: str = "mean") -> None:
         super().__init__()
-        self.pool, self.out_dim = _pooling(pooling, 2048)
+        self.pool, self.out_dim = _pooling(pooling, RESNET_OUT)
         self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
-        self.bn1 = nn.BatchNorm2d(64, eps=1e-3)
+        self.bn1 = nn.BatchNorm2d(64, eps=NORM_EPSILON)
         self.maxpool = nn.MaxPool2d(3, 2, 1)
         inputs = 64
-        for stage, (width, depth) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3)), start=1):
+        for stage, (width, depth) in enumerate(RESNET_STAGES, start=1):
             blocks = []
             for block in range(depth):
                 blocks.append(_Bottleneck(inputs, width, stride=2 if stage > 1 and block == 0 else 1))
@@ -104,11 +116,11 @@ class _Bottleneck(nn.Module):
     def __init__(self, inputs: int, width: int, stride: int) -> None:
         super().__init__()
         outputs = 4 * width
-        self.conv1, self.bn1 = nn.Conv2d(inputs, width, 1, stride, bias=False), nn.BatchNorm2d(width, eps=1e-3)
-        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width, eps=1e-3)
-        self.conv3, self.bn3 = nn.Conv2d(width, outputs, 1, bias=False), nn.BatchNorm2d(outputs, eps=1e-3)
+        self.conv1, self.bn1 = nn.Conv2d(inputs, width, 1, stride, bias=False), nn.BatchNorm2d(width, eps=NORM_EPSILON)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width, eps=NORM_EPSILON)
+        self.conv3, self.bn3 = nn.Conv2d(width, outputs, 1, bias=False), nn.BatchNorm2d(outputs, eps=NORM_EPSILON)
         self.downsample = (
-            nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs, eps=1e-3))
+            nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs, eps=NORM_EPSILON))
             if inputs != outputs
             else nn.Identity()
         )
@@ -119,46 +131,20 @@ class _Bottleneck(nn.Module):
         return relu(self.bn3(self.conv3(inner)) + self.downsample(grid))
 
 
-# kernel, repeats, inputs, outputs, expansion, stride of EfficientNet's seven stages
-_LITE_STAGES = (
-    (3, 1, 32, 16, 1, 1),
-    (3, 2, 16, 24, 6, 2),
-    (5, 2, 24, 40, 6, 2),
-    (3, 3, 40, 80, 6, 2),
-    (5, 3, 80, 112, 6, 1),
-    (5, 4, 112, 192, 6, 2),
-    (3, 1, 192, 320, 6, 1),
-)
-_LITE_SCALING = {"efficientnet_lite0": (1.0, 1.0), "efficientnet_lite1": (1.0, 1.1), "efficientnet_lite2": (1.1, 1.2)}
-
-
 class EfficientNetLite(ImageTower):
     """EfficientNet-Lite: inverted bottlenecks with ReLU6, no squeeze-and-excitation."""
 
-    pixel_mean = (127.0, 127.0, 127.0)
-    pixel_scale = (128.0, 128.0, 128.0)
+    pixels = LITE_PIXELS
 
     def __init__(self, name: str, pooling: str = "mean") -> None:
         super().__init__()
-        self.pool, self.out_dim = _pooling(pooling, 1280)
-        width, depth = _LITE_SCALING[name]
-        self._conv_stem = _SameConv2d(3, 32, 3, 2, bias=False)
-        self._bn0 = nn.BatchNorm2d(32, eps=1e-3)
-        blocks = []
-        for stage, (kernel, repeats, inputs, outputs, expansion, stride) in enumerate(_LITE_STAGES):
-            inputs = inputs if stage == 0 else _round_channels(inputs * width)
-            outputs = _round_channels(outputs * width)
-            edge = stage in (0, len(_LITE_STAGES) - 1)  # Lite scales neither the first nor the last stage's depth
-            for repeat in range(repeats if edge else -int(-repeats * depth // 1)):
-                first = repeat == 0
-                blocks.append(
-                    _InvertedBottleneck(
-                        inputs if first else outputs, outputs, kernel, expansion, stride if first else 1
-                    )
-                )
-        self._blocks = nn.Sequential(*blocks)
-        self._conv_head = nn.Conv2d(_round_channels(320 * width), 1280, 1, bias=False)
-        self._bn1 = nn.BatchNorm2d(1280, eps=1e-3)
+        self.pool, self.out_dim = _pooling(pooling, LITE_HEAD)
+        blocks = lite_blocks(name)
+        self._conv_stem = _SameConv2d(3, LITE_STEM, 3, 2, bias=False)
+        self._bn0 = nn.BatchNorm2d(LITE_STEM, eps=NORM_EPSILON)
+        self._blocks = nn.Sequential(*(_InvertedBottleneck(block) for block in blocks))
+        self._conv_head = nn.Conv2d(blocks[-1].outputs, LITE_HEAD, 1, bias=False)
+        self._bn1 = nn.BatchNorm2d(LITE_HEAD, eps=NORM_EPSILON)
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         grid = self._blocks(_relu6(self._bn0(self._conv_stem(pixels))))
@@ -166,16 +152,18 @@ class EfficientNetLite(ImageTower):
 
 
 class _InvertedBottleneck(nn.Module):
-    def __init__(self, inputs: int, outputs: int, kernel: int, expansion: int, stride: int) -> None:
+    def __init__(self, block: LiteBlock) -> None:
         super().__init__()
-        inner = inputs * expansion
-        self._residual = stride == 1 and inputs == outputs
-        if expansion != 1:
-            self._expand_conv, self._bn0 = nn.Conv2d(inputs, inner, 1, bias=False), nn.BatchNorm2d(inner, eps=1e-3)
-        self._expands = expansion != 1
-        self._depthwise_conv = _SameConv2d(inner, inner, kernel, stride, groups=inner, bias=False)
-        self._bn1 = nn.BatchNorm2d(inner, eps=1e-3)
-        self._project_conv, self._bn2 = nn.Conv2d(inner, outputs, 1, bias=False), nn.BatchNorm2d(outputs, eps=1e-3)
+        inner = block.inputs * block.expansion
+        self._residual = block.stride == 1 and block.inputs == block.outputs
+        self._expands = block.expansion != 1
+        if self._expands:
+            self._expand_conv = nn.Conv2d(block.inputs, inner, 1, bias=False)
+            self._bn0 = nn.BatchNorm2d(inner, eps=NORM_EPSILON)
+        self._depthwise_conv = _SameConv2d(inner, inner, block.kernel, block.stride, groups=inner, bias=False)
+        self._bn1 = nn.BatchNorm2d(inner, eps=NORM_EPSILON)
+        self._project_conv = nn.Conv2d(inner, block.outputs, 1, bias=False)
+        self._bn2 = nn.BatchNorm2d(block.outputs, eps=NORM_EPSILON)
 
     def forward(self, grid: torch.Tensor) -> torch.Tensor:
         inner: torch.Tensor = _relu6(self._bn0(self._expand_conv(grid))) if self._expands else grid
@@ -205,14 +193,9 @@ def _same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
     Torch pads both sides alike. A whole stride more than TensorFlow has on the left gives its outputs with others
     before them, which costs less than copying the larger input into a padded one.
     """
-    total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+    total = same_padding(size, kernel, stride)
     spare = total % 2
     return total // 2 + spare * stride, spare
-
-
-def _round_channels(channels: float) -> int:
-    rounded = max(8, int(channels + 4) // 8 * 8)
-    return rounded + 8 if rounded < 0.9 * channels else rounded
 
 
 def _conv(inputs: int, outputs: int, kernel: int, stride: int) -> nn.Conv2d:
@@ -227,7 +210,7 @@ def build_image_tower(name: str, options: dict[str, Any] | None = None) -> Image
         return ResNet50(**(options or {}))
     if name == "clip_vit_b16":
         return ClipImageTower(**(options or {}))
-    if name in _LITE_SCALING:
+    if name in LITE_SCALING:
         return EfficientNetLite(name, **(options or {}))
-    known = ", ".join(["convnet", "resnet50", "clip_vit_b16", *_LITE_SCALING])
+    known = ", ".join(["convnet", "resnet50", "clip_vit_b16", *LITE_SCALING])
     raise ModelError(f"unknown image tower '{name}'; choose {known}")

@@ -1,15 +1,15 @@
-"""CLIP's image preparation: short side to the model's size (bicubic), centre crop, normalisation."""
+"""Pictures brought to a model's size: whole as a square, or as CLIP does it: short side, centre crop, normalisation."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from evidex.errors import ImageError
 
 if TYPE_CHECKING:
+    import torch
     from PIL.Image import Image
 
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
@@ -17,6 +17,15 @@ CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 
 # Longer strips than this many squares are cropped before they are resized.
 _LONGEST_RESIZED_WHOLE = 64
+
+
+def resize_to_square(image: Image, size: int) -> np.ndarray:
+    """Return the whole of ``image`` (RGB) as uint8 (3, size, size): nothing of a scene is cropped away."""
+    from PIL.Image import Resampling
+
+    if image.size != (size, size):
+        image = image.resize((size, size), Resampling.BICUBIC, reducing_gap=3.0)
+    return np.ascontiguousarray(np.asarray(image, dtype=np.uint8).transpose(2, 0, 1))
 
 
 def resize_and_crop(image: Image, size: int) -> np.ndarray:

@@ -17,16 +17,16 @@ from evidex.config import EncoderConfig
 from evidex.documents import is_file, is_folder, read_json, read_text
 from evidex.encoders.image_tower import ImageTower
 from evidex.encoders.image_towers import build_image_tower
+from evidex.encoders.preprocess import resize_to_square
 from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.text_towers import TextShape, TextTower
-from evidex.encoders.wordpiece import WordPiece, build_vocabulary
+from evidex.encoders.wordpiece import MAX_TOKENS, WordPiece, build_vocabulary
 from evidex.errors import ModelError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 _LARGEST_SIZE = 1 << 24
-MAX_TOKENS = 64  # the longest caption of RSICD has 37 words
 
 
 class TowerEncoder(DualEncoder):
@@ -46,16 +46,10 @@ class TowerEncoder(DualEncoder):
         self.freeze_batch_norm = False
 
     def prepare_image(self, image: Image) -> np.ndarray:
-        """Resize the whole picture to a square: nothing of a scene is cropped away."""
-        from PIL.Image import Resampling
-
-        size = (self.image_size, self.image_size)
-        if image.size != size:
-            image = image.resize(size, Resampling.BICUBIC, reducing_gap=3.0)
-        return np.ascontiguousarray(np.asarray(image, dtype=np.uint8).transpose(2, 0, 1))
+        return resize_to_square(image, self.image_size)
 
     def tokenize(self, texts: Sequence[str]) -> dict[str, torch.Tensor]:
-        return self.tokenizer(texts)
+        return {name: torch.from_numpy(ids) for name, ids in self.tokenizer(texts).items()}
 
     def image_features(self, pixels: torch.Tensor) -> torch.Tensor:
         return normalize(self.image_projection(pixels), dim=-1)

@@ -11,11 +11,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 
 from evidex.errors import ModelError
 
 PAD, UNKNOWN, CLS, SEP = "[PAD]", "[UNK]", "[CLS]", "[SEP]"
+MAX_TOKENS = 64  # the longest caption of RSICD has 37 words
 _MAX_WORD = 100  # BERT's: longer words are unknown
 _ASCII_WORDS = re.compile(r"[a-z0-9]+|[^a-z0-9 ]")
 
@@ -37,13 +39,13 @@ class WordPiece:
         ids = [piece for word in split_words(text) for piece in self._word(word)]
         return [self._ids[CLS], *ids[: self.max_tokens - 2], self._ids[SEP]]
 
-    def __call__(self, texts: Sequence[str]) -> dict[str, torch.Tensor]:
+    def __call__(self, texts: Sequence[str]) -> dict[str, NDArray[np.int64]]:
         rows = [self.encode(text) for text in texts]
         length = max(map(len, rows), default=1)
         padding = [self._ids[PAD]] * length
-        ids = torch.tensor([row + padding[len(row) :] for row in rows], dtype=torch.int64).reshape(len(rows), length)
-        used = torch.tensor([len(row) for row in rows], dtype=torch.int64)
-        return {"input_ids": ids, "attention_mask": (torch.arange(length) < used[:, None]).long()}
+        ids = np.array([row + padding[len(row) :] for row in rows], dtype=np.int64).reshape(len(rows), length)
+        used = np.array([len(row) for row in rows], dtype=np.int64)
+        return {"input_ids": ids, "attention_mask": (np.arange(length) < used[:, None]).astype(np.int64)}
 
     def _word(self, word: str) -> list[int]:
         known = self._pieces_of_word.get(word)

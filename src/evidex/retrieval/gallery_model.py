@@ -44,7 +44,7 @@ def check_model(folder: Path, info: GalleryInfo, model: Model) -> None:
 
 def known_source(model: Model, source: str | Path | None) -> str:
     """What a gallery notes of where its model is."""
-    from evidex.weights.shipped import NAMES, shipped_name
+    from evidex.encoders.shipped import NAMES, shipped_name
 
     if source is None:
         return shipped_name(model.fingerprint) or OWN_MODEL

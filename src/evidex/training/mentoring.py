@@ -81,7 +81,7 @@ def _image_mentor(name: str, device: torch.device) -> ImageMentor:
     from evidex.encoders.mentors.model import ImageModelMentor
     from evidex.encoders.mentors.pretrained import HuggingFaceImageMentor, TorchImageMentor
     from evidex.encoders.mentors.tower import TowerMentor
-    from evidex.encoders.model import holds_model
+    from evidex.encoders.model_file import holds_model
 
     path = Path(name)
     if name == "compact" or holds_model(path):
@@ -98,7 +98,7 @@ def _text_mentor(name: str, device: torch.device) -> TextMentor:
     from evidex.encoders.mentors.model import TextModelMentor
     from evidex.encoders.mentors.pretrained import HuggingFaceTextMentor
     from evidex.encoders.mentors.stored import StoredTextMentor
-    from evidex.encoders.model import holds_model
+    from evidex.encoders.model_file import holds_model
 
     path = Path(name)
     if name == "compact" or holds_model(path):

@@ -20,8 +20,8 @@ from evidex.files import write_atomic
 from evidex.weights.bases import digest_of
 from evidex.weights.differences import Difference, Directions, applied, difference, directions
 
-FORMAT = 2
-"""Of packed model files; a whole model's is 1."""
+FORMAT = "packed 1"
+"""Of packed model files; a whole model's is a number."""
 
 Tensors = dict[str, np.ndarray]
 

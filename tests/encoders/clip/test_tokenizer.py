@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import regex  # type: ignore[import-untyped]
 
-from evidex.encoders.clip.tokenizer import BPE_FILE, END, START, ClipTokenizer, byte_symbols
+from evidex.encoders.clip.byte_pairs import byte_symbols
+from evidex.encoders.clip.tokenizer import BPE_FILE, END, START, ClipTokenizer
 from evidex.errors import ModelError
 from tests.encoders.clip.tiny_clip import CORPUS, tiny_vocabulary, write_vocabulary
 
@@ -157,3 +158,23 @@ def test_damaged_files_are_one_clear_line(tmp_path: Path, files: dict[str, str],
 
 def test_entities_are_read_as_they_stand(tokenizer: ClipTokenizer) -> None:
     assert tokenizer(["&amp;"]).tolist() != tokenizer([html.unescape("&amp;")]).tolist()
+
+
+def _transformers_ids(texts: list[str]) -> list[list[int]]:
+    from tokenizers import Tokenizer
+    from transformers import CLIPTokenizer
+
+    tokens, merges = tiny_vocabulary()
+    clip = CLIPTokenizer(vocab={token: number for number, token in enumerate(tokens)}, merges=list(merges))
+    plain = Tokenizer.from_str(clip.backend_tokenizer.to_str())
+    plain.enable_truncation(77)
+    return [plain.encode(text).ids for text in texts]
+
+
+def test_tokens_of_any_text_equal_those_of_transformers(tokenizer: ClipTokenizer) -> None:
+    choose = random.Random(11)
+    letters = "aeéE\u0301ßΣσİ 's'LL'd''m\t\x1c\x85\u2009\u200b\u3000½²Ⅷ٣7_-–.!|<>日本🛩️ñ\ufffd\u0000ﬁ"
+    texts = ["".join(choose.choices(letters, k=choose.randrange(25))) for _ in range(300)]
+    texts += [*TEXTS, f"a{END}river {START}b", "<|EndOfText|>", "ΟΔΟΣ ΟΔΟΣ.", "x" * 400]
+    for text, expected in zip(texts, _transformers_ids(texts), strict=True):
+        assert tokenizer.encode(text) == expected, repr(text)

@@ -11,7 +11,8 @@ import torch
 from transformers import CLIPModel
 
 from evidex.encoders.clip.architecture import ClipArchitecture
-from evidex.encoders.clip.tokenizer import END, START, byte_symbols
+from evidex.encoders.clip.byte_pairs import byte_symbols
+from evidex.encoders.clip.tokenizer import END, START
 
 CORPUS = (
     "several planes are parked near the terminal of the airport , many ships are in the harbour . "

@@ -123,7 +123,7 @@ class ClipEncoder(DualEncoder):
         return resize_and_crop(image, self.image_size)
 
     def tokenize(self, texts: Sequence[str]) -> dict[str, torch.Tensor]:
-        return {"input_ids": self.tokenizer(texts)}
+        return {"input_ids": torch.from_numpy(self.tokenizer(texts))}
 
     def image_features(self, pixels: torch.Tensor) -> torch.Tensor:
         prepared = normalise(pixels, self.mean, self.std)

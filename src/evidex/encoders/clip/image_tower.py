@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn.functional import interpolate, scaled_dot_product_attention
 
 from evidex.encoders.image_tower import ImageTower
-from evidex.encoders.preprocess import CLIP_MEAN, CLIP_STD
+from evidex.encoders.sizes import CLIP_PIXELS
 from evidex.errors import ModelError
 
 Pooling = Literal["mean", "cls", "cls_mean", "projected"]
@@ -25,8 +25,7 @@ class ClipImageTower(ImageTower):
     projection into the space it shared with CLIP's texts (what a frozen mentor gives).
     """
 
-    pixel_mean = (255 * CLIP_MEAN[0], 255 * CLIP_MEAN[1], 255 * CLIP_MEAN[2])
-    pixel_scale = (255 * CLIP_STD[0], 255 * CLIP_STD[1], 255 * CLIP_STD[2])
+    pixels = CLIP_PIXELS
 
     def __init__(self, pooling: Pooling = "mean", image_size: int = PRETRAINED_SIZE) -> None:
         super().__init__()

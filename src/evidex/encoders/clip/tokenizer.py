@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 
 from evidex.documents import is_file, parse_json
+from evidex.encoders.clip.byte_pairs import BytePairs, byte_symbols
 from evidex.errors import ModelError
 
 START = "<|startoftext|>"
@@ -28,26 +31,26 @@ class ClipTokenizer:
 
     def __init__(self, tokens: Sequence[str], merges: Sequence[tuple[str, str]], context: int) -> None:
         """``tokens`` in the order of their numbers, ``merges`` in the order of their precedence."""
-        from tokenizers import Tokenizer
-        from transformers import CLIPTokenizer
-
         vocabulary = {token: number for number, token in enumerate(tokens)}
         _check(vocabulary, len(tokens), merges)
         self.tokens = tuple(tokens)
         self.merges = tuple(merges)
         self.context = context
         self.end_token = vocabulary[END]
-        # The arguments vocab_file and merges_file would be ignored silently and give a vocabulary of two tokens.
-        clip = CLIPTokenizer(vocab=vocabulary, merges=list(self.merges))
-        self._tokenizer = Tokenizer.from_str(clip.backend_tokenizer.to_str())
-        self._tokenizer.enable_truncation(context)
-        self._tokenizer.enable_padding(pad_id=self.end_token, pad_token=END)
+        self._pairs = BytePairs(vocabulary, self.merges, special=(START, END), unknown=self.end_token)
+        self._start_token = vocabulary[START]
 
-    def __call__(self, texts: Sequence[str]) -> torch.Tensor:
-        """Return int64 (n, longest text of the batch)."""
-        if not texts:
-            return torch.zeros(0, 2, dtype=torch.int64)
-        return torch.tensor([encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))])
+    def encode(self, text: str) -> list[int]:
+        """Return the numbers of ``text`` between start and end, cut to ``context``."""
+        inner = islice(self._pairs.encode(text), max(self.context - 2, 0))
+        return [self._start_token, *inner, self.end_token]
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return (n, longest text of the batch)."""
+        rows = [self.encode(text) for text in texts]
+        length = max(map(len, rows), default=2)
+        padded = [row + [self.end_token] * (length - len(row)) for row in rows]
+        return np.array(padded, dtype=np.int64).reshape(len(rows), length)
 
     def to_json(self) -> dict[str, str]:
         """Return two long lines rather than lists: no token holds white space."""
@@ -128,12 +131,3 @@ def _check(vocabulary: Mapping[str, int], count: int, merges: Sequence[tuple[str
     for first, second in merges:
         if not {first, second, first + second} <= vocabulary.keys():
             raise ModelError(f"the tokenizer merges {first!r} and {second!r} to no token; fetch its files again")
-
-
-def byte_symbols() -> list[str]:
-    """Return a printable character for each byte, in the order in which CLIP numbers them.
-
-    Printable bytes stand for themselves and come first; the others take the characters from 256 on.
-    """
-    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    return [chr(code) for code in printable] + [chr(256 + offset) for offset in range(256 - len(printable))]

@@ -88,6 +88,7 @@ def _prepare_worker(threads: int, parent: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
+    os.environ["OMP_NUM_THREADS"] = str(threads)  # ONNX Runtime is told so
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

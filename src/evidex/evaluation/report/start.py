@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from evidex.data.datasets import Dataset
 from evidex.documents import read_json
 from evidex.errors import ConfigError, DataError
 from evidex.files import write_atomic, write_json_atomic
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from evidex.encoders.model import Model
 
 DONE = "start.json"
@@ -26,30 +26,30 @@ TEXT_MENTOR = "text_mentor.safetensors"
 
 def export_start(model: Model, train_split: Dataset, folder: Path) -> None:
     """Write ``model``'s towers and its features of the training captions into ``folder``, a marker last."""
-    from safetensors.torch import save
+    from safetensors.numpy import save
 
     from evidex.encoders.mentors.stored import store_text_features
-    from evidex.encoders.towers import TowerEncoder
 
-    encoder = model.encoder
-    if not isinstance(encoder, TowerEncoder):
+    spec = model.encoder.spec()
+    if spec["kind"] != "towers":
         raise ConfigError('start: only a model with two towers can be a start; use encoder.kind = "compact"')
-    spec = encoder.spec()
-    shape = encoder.text_tower.shape
+    shape = spec["text_shape"]
     words = {
-        "vocab_size": shape.vocabulary,
-        "hidden_size": shape.hidden,
-        "num_hidden_layers": shape.layers,
-        "num_attention_heads": shape.heads,
-        "intermediate_size": shape.intermediate,
+        "vocab_size": shape["vocabulary"],
+        "hidden_size": shape["hidden"],
+        "num_hidden_layers": shape["layers"],
+        "num_attention_heads": shape["heads"],
+        "intermediate_size": shape["intermediate"],
     }
-    weights = {
-        folder / f"{spec['image_tower']}.safetensors": encoder.image_tower,
-        folder / "words" / "model.safetensors": encoder.text_tower,
+    places = {
+        "image_tower.": folder / f"{spec['image_tower']}.safetensors",
+        "text_tower.": folder / "words" / "model.safetensors",
     }
-    for path, tower in weights.items():
-        tensors = {name: value.contiguous().cpu() for name, value in tower.state_dict().items()}
-        write_atomic(path, save(tensors, {"image_size": str(encoder.image_size)}))
+    weights = model.encoder.weights()
+    for prefix, path in places.items():
+        names = [name for name in weights if name.startswith(prefix)]
+        tensors = {name.removeprefix(prefix): np.asarray(weights[name], order="C") for name in names}
+        write_atomic(path, save(tensors, {"image_size": str(model.encoder.image_size)}))
     write_json_atomic(folder / "words" / "config.json", words)
     write_atomic(folder / "words" / "vocab.txt", "\n".join(spec["vocabulary"]) + "\n")
     store_text_features(_TextFeatures(model), train_split.captions, folder / TEXT_MENTOR)

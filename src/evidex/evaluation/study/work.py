@@ -64,7 +64,7 @@ def _committee(run: Run, place: Place, line: dict[str, Any]) -> Model:
     from evidex.encoders.model import Model, load_model
     from evidex.encoders.towers import TowerEncoder
 
-    models = [load_model(place.output / member / "model.safetensors") for member in run.members]
+    models = [load_model(place.output / name / "model.safetensors", engine="torch") for name in run.members]
     towers = [model.encoder for model in models if isinstance(model.encoder, TowerEncoder)]
     if len(towers) < len(models):
         raise ModelError("a member is no model of towers; only those can be put together")

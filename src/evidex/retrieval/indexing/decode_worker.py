@@ -223,17 +223,11 @@ def _pictures(
 
 def fitted(picture: Image, fit: Fit) -> NDArray[np.uint8]:
     """What the encoder's own ``prepare_image`` makes of ``picture``, without loading the encoder."""
-    if fit.how == "crop":
-        from evidex.encoders.preprocess import resize_and_crop
+    from evidex.encoders.preprocess import resize_and_crop, resize_to_square
 
-        return np.asarray(resize_and_crop(picture, fit.size), dtype=np.uint8)
     if fit.how == "none":
         return np.asarray(picture, dtype=np.uint8)
-    from PIL.Image import Resampling
-
-    if picture.size != (fit.size, fit.size):
-        picture = picture.resize((fit.size, fit.size), Resampling.BICUBIC, reducing_gap=3.0)
-    return np.ascontiguousarray(np.asarray(picture, dtype=np.uint8).transpose(2, 0, 1))
+    return np.asarray((resize_and_crop if fit.how == "crop" else resize_to_square)(picture, fit.size), dtype=np.uint8)
 
 
 def _settled(path: str) -> FoundFile | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from evidex.documents import parse_json
+from evidex.encoders.model_file import fingerprint_of, write_described
 from evidex.errors import DataError, InputError, ModelError
-from evidex.files import cache_directory, write_atomic
+from evidex.files import cache_directory
 from evidex.progress import Progress, progress_bar
 from evidex.weights.bases import ways_to
 from evidex.weights.downloads import Package, Source, fetch, is_present
 from evidex.weights.packing import Packed, Tensors, read_packed, unpacked_tensors
 
-WHOLE_FORMAT = 1
 _MB = 1_000_000
 
 
@@ -89,11 +88,11 @@ def _in_megabytes(progress: Progress) -> Progress:
 
 
 def _write_whole(target: Path, packed: Packed, tensors: Tensors) -> None:
-    from safetensors.numpy import save
-
-    description = {key: value for key, value in packed.description.items() if key not in ("bases", "changed")}
-    header = {"evidex": json.dumps({**description, "format": WHOLE_FORMAT}, allow_nan=False)}
-    write_atomic(target, save(tensors, header), durable=False)  # damage is noticed when it is read
+    described = {key: packed.description[key] for key in ("spec", "temperature", "fingerprint", "card")}
+    weights = {name: value for name, value in tensors.items() if "/" not in name}
+    if fingerprint_of(described["spec"], described["temperature"], weights) != packed.fingerprint:
+        raise ModelError(f"'{packed.path}': what comes out is not the model that was packed; install evidex again")
+    write_described(target, described, tensors)
 
 
 def _is_whole(path: Path, fingerprint: str) -> bool:

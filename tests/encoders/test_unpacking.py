@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 import evidex
+from evidex.encoders import unpacking
+from evidex.encoders.shipped import MODELS, known_models
+from evidex.encoders.unpacking import whole_model
 from evidex.errors import ModelError
-from evidex.weights import bases, unpacking
+from evidex.weights import bases
 from evidex.weights.bases import BASES, digest_of
 from evidex.weights.packing import Packed, Tensors, read_packed, unpacked_tensors
-from evidex.weights.shipped import MODELS, known_models
-from evidex.weights.unpacking import whole_model
-from tests.weights.tiny import Tiny, make_tiny
+from tests.encoders.tiny_large import Tiny, make_tiny
 
 
 @pytest.fixture

@@ -11,13 +11,15 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from evidex.config import EncoderConfig
+from evidex.encoders import shipped
 from evidex.encoders.model import Model
+from evidex.encoders.model_file import fingerprint_of
 from evidex.encoders.towers import new_compact
 from evidex.files import sha256_of
-from evidex.weights import bases, shipped
+from evidex.weights import bases
 from evidex.weights.bases import Way, digest_of
 from evidex.weights.downloads import PublicFile
-from evidex.weights.packing import Base, packed_tensors, taken_apart, write_packed
+from evidex.weights.packing import Base, packed_tensors, read_packed, taken_apart, unpacked_tensors, write_packed
 
 WORDS = ["a river .", "many planes .", "a green field"]
 TOWERS = {"image_tower.": "tiny_image", "text_tower.": "tiny_text"}
@@ -74,26 +76,11 @@ def make_tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tiny:
 def write_tiny(path: Path, model: Model, found: list[Base]) -> Path:
     state = {name: value.numpy() for name, value in model.encoder.state_dict().items()}
     kept, how = packed_tensors(state, taken_apart(state, found), found, share=0.002)
-    whole = _rebuilt(model, kept, how, found)
-    described = {"spec": model.encoder.spec(), "temperature": 0.1, "card": CARD, "fingerprint": whole.fingerprint}
-    write_packed(path, kept, {**described, **how})
+    described = {"spec": model.encoder.spec(), "temperature": 0.1, "card": CARD, "fingerprint": "", **how}
+    write_packed(path, kept, described)  # what comes out of it says its fingerprint
+    packed = read_packed(path)
+    assert packed is not None
+    tensors = unpacked_tensors(packed, lambda name, _: next(base.tensors for base in found if base.name == name))
+    described["fingerprint"] = fingerprint_of(model.encoder.spec(), 0.1, tensors)
+    write_packed(path, kept, described)
     return path
-
-
-def _rebuilt(model: Model, kept: dict[str, np.ndarray], how: dict[str, object], found: list[Base]) -> Model:
-    from evidex.encoders.model import build_encoder
-    from evidex.weights.differences import Difference, applied
-
-    changed = how["changed"]
-    assert isinstance(changed, dict)
-    state = {}
-    for name, value in kept.items():
-        if name in changed:
-            base = next(c for b in found if (c := b.counterpart(name, tuple(changed[name]["shape"]))) is not None)
-            coded = Difference(changed[name]["factor"], changed[name]["scale"], value.tobytes())
-            value = applied(coded, base).astype(np.float16)
-        state[name] = torch.from_numpy(np.array(value))
-    encoder = build_encoder(model.encoder.spec())
-    own = encoder.state_dict()
-    encoder.load_state_dict({name: value.to(own[name].dtype) for name, value in state.items()})
-    return Model(encoder, model.temperature)

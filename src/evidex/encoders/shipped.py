@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from evidex.documents import parse_json
+from evidex.encoders.unpacking import how_to_bring, is_here, missing
 from evidex.errors import ModelError
 from evidex.weights.bases import ways_to
 from evidex.weights.packing import read_packed
-from evidex.weights.unpacking import how_to_bring, is_here, missing
 
 MODELS = Path(__file__).parent.parent / "models"
 NAMES = ("compact", "large")

@@ -1,0 +1,168 @@
+"""The one file of a model: weights as tensors, and in its header what they mean."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.documents import parse_json
+from evidex.encoders.domain import Domain
+from evidex.encoders.tensor_file import TensorFile
+from evidex.errors import ModelError
+from evidex.files import write_atomic
+from evidex.old_names import tensor_name
+
+FORMAT = 2
+_READABLE = (1, 2)
+_DOMAIN = "domain/"  # before the names of tensors that are no weights
+_MOST_LAYERS = 1024
+_KINDS = ("towers", "clip", "committee")
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """What a model file holds."""
+
+    spec: dict[str, Any]
+    temperature: float
+    fingerprint: str
+    card: dict[str, Any]
+    weights: Mapping[str, Any]
+    """Arrays, or tensors of the file that become arrays where they are used."""
+    domain: Domain | None
+    checked: bool = True
+    """Whether the file's own checksum says that this is what was saved; files of older versions have none."""
+
+
+def read_model_file(path: Path) -> StoredModel:
+    """Open a model; SafetensorError, OSError, ValueError and the like where it is none, ModelError in words."""
+    tensors = TensorFile(path)
+    metadata = tensors.metadata.get("evidex")
+    if metadata is None:
+        raise ModelError(f"'{path}' holds weights but no evidex model; train one with 'evidex train'")
+    description = _checked(parse_json(metadata), path)
+    said = description.pop("checksum", None)
+    if said is not None and said != _checksum(description, {name: each.checksum for name, each in tensors.items()}):
+        raise ModelError(f"'{path}': the weights are not those that were saved; fetch or train it again")
+    named = {tensor_name(name): tensor for name, tensor in tensors.items()}
+    weights = {name: tensor for name, tensor in named.items() if not name.startswith(_DOMAIN)}
+    return StoredModel(
+        description["spec"],
+        description["temperature"],
+        description["fingerprint"],
+        description.get("card", {}),
+        weights,
+        _domain({name: np.asarray(tensor) for name, tensor in named.items() if name not in weights}),
+        checked=said is not None,
+    )
+
+
+def write_model_file(path: Path, model: StoredModel) -> None:
+    """Write ``model`` as one file."""
+    tensors = {name: np.asarray(value, order="C") for name, value in model.weights.items()}
+    if model.domain is not None:
+        tensors |= _domain_tensors(model.domain)
+    described = {
+        "spec": model.spec,
+        "temperature": model.temperature,
+        "fingerprint": model.fingerprint,
+        "card": model.card,
+    }
+    write_described(path, described, tensors)
+
+
+def write_described(path: Path, described: dict[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
+    """Write the tensors of a model, those that are no weights too, under the description of it."""
+    from safetensors.numpy import save
+
+    description = json.loads(json.dumps({"format": FORMAT, **described}, allow_nan=False))  # as it will be read
+    sums = {name: zlib.crc32(values.tobytes()) for name, values in tensors.items()}
+    description["checksum"] = _checksum(description, sums)
+    write_atomic(path, save(dict(tensors), {"evidex": json.dumps(description)}))
+
+
+def fingerprint_of(spec: dict[str, Any], temperature: float, weights: Mapping[str, Any]) -> str:
+    """A digest of everything that shapes an embedding or its evidence, the same in half precision and in full."""
+    digest = hashlib.sha256(json.dumps([spec, temperature], sort_keys=True).encode())
+    for name, value in sorted(weights.items()):
+        values = np.asarray(value)
+        digest.update(name.encode())
+        digest.update((values.astype(np.float32) if values.dtype == np.float16 else values).tobytes())
+    return digest.hexdigest()
+
+
+def halved(weights: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """The weights as half precision keeps them, in float16."""
+    arrays = {name: np.asarray(value) for name, value in weights.items()}
+    return {name: each.astype(np.float16) if each.dtype.kind == "f" else each for name, each in arrays.items()}
+
+
+def holds_model(path: Path) -> bool:
+    """Tell whether ``path`` is a whole evidex model, and not the weights of a tower or a mentor's features."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="np") as stream:
+            description = parse_json((stream.metadata() or {}).get("evidex", "{}"))
+    except (SafetensorError, OSError, ValueError):
+        return False
+    return isinstance(description, dict) and "spec" in description
+
+
+def _checksum(description: dict[str, Any], sums: dict[str, int]) -> str:
+    return hashlib.sha256(json.dumps([description, sums], sort_keys=True).encode()).hexdigest()
+
+
+def _domain_tensors(known: Domain) -> dict[str, NDArray[Any]]:
+    words = np.frombuffer("\n".join(sorted(known.words)).encode(), np.uint8)
+    parts = {"words": words, "mean": known.mean, "directions": known.directions, "lengths": known.lengths}
+    if known.matches is not None:
+        parts["matches"] = known.matches
+    return {f"{_DOMAIN}{name}": np.ascontiguousarray(value) for name, value in parts.items()}
+
+
+def _domain(parts: dict[str, NDArray[Any]]) -> Domain | None:
+    """What the model was taught; ValueError, KeyError or TypeError if it is not whole."""
+    if not parts:
+        return None
+    words, mean, directions, lengths = (
+        parts[f"{_DOMAIN}{name}"] for name in ("words", "mean", "directions", "lengths")
+    )
+    matches = parts.get(f"{_DOMAIN}matches")
+    return Domain(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths, matches)
+
+
+def _checked(description: Any, path: Path) -> dict[str, Any]:
+    """Return the header's description if it is whole."""
+    if not isinstance(description, dict) or description.get("format") not in _READABLE:
+        found = description.get("format") if isinstance(description, dict) else None
+        raise ModelError(f"'{path}' has model format {found}, this version reads {FORMAT}; update evidex")
+    temperature = description.get("temperature")
+    if not isinstance(temperature, float) or not (math.isfinite(temperature) and temperature > 0):
+        raise ModelError(f"'{path}' has temperature {temperature!r}, no positive number; the file is damaged")
+    if not isinstance(description.get("spec"), dict) or not isinstance(description.get("fingerprint"), str):
+        raise ModelError(f"'{path}' lacks its architecture or fingerprint; the file is damaged")
+    if not isinstance(description.get("card", {}), dict):
+        raise ModelError(f"'{path}' has a card that is none; the file is damaged")
+    if (kind := description["spec"].get("kind")) not in _KINDS:
+        raise ModelError(f"'{path}' has an encoder of kind '{kind}', unknown to this version; update evidex")
+    _check_layers(description["spec"], path)
+    return description
+
+
+def _check_layers(part: dict[str, Any], path: Path) -> None:
+    """Refuse more layers than any model has: even without weights they take their time."""
+    for key, value in part.items():
+        if isinstance(value, dict):
+            _check_layers(value, path)
+        elif key.endswith("layers") and isinstance(value, (int, float)) and not value <= _MOST_LAYERS:
+            raise ModelError(f"'{path}' has {value} {key}, more than any model; the file is damaged")

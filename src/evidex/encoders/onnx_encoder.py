@@ -1,0 +1,65 @@
+"""A model's two towers, run by ONNX Runtime: what searching and indexing encode with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evidex.encoders.graphs.graph import Floats, Stored
+from evidex.encoders.graphs.towers import graphs_of
+from evidex.encoders.inputs import inputs_of
+from evidex.encoders.runtime import Device, Session
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+class OnnxEncoder:
+    """The encoder that ``spec`` describes with the weights ``stored``; a tower is loaded when it is first asked.
+
+    A row depends on its own picture or text alone: on a CPU it is the same to the last bit in any batch.
+    """
+
+    def __init__(self, spec: dict[str, Any], stored: Stored, device: Device = "cpu") -> None:
+        self._spec, self._stored, self._device = spec, stored, device
+        self._inputs = inputs_of(spec)
+        self._graphs = graphs_of(spec, stored)
+        self._sessions: dict[str, Session] = {}
+        self.dim = self._inputs.dim
+        self.image_size = self._inputs.image_size
+
+    def prepare_image(self, image: Image) -> np.ndarray:
+        return self._inputs.prepare_image(image)
+
+    def embed_pixels(self, pixels: Any) -> Floats:
+        if not len(pixels):
+            return np.empty((0, self.dim), np.float32)
+        return self._session("image").run("pixels", np.ascontiguousarray(pixels, dtype=np.uint8))
+
+    def embed_texts(self, texts: Sequence[str]) -> Floats:
+        rows = np.empty((len(texts), self.dim), np.float32)
+        ids = [self._inputs.tokenizer.encode(text) for text in texts]
+        for length in sorted({len(row) for row in ids}):
+            alike = [place for place, row in enumerate(ids) if len(row) == length]
+            rows[alike] = self._session("text").run("input_ids", np.array([ids[place] for place in alike], np.int64))
+        return rows
+
+    def reads_all(self, text: str) -> bool:
+        encode = self._inputs.tokenizer.encode
+        return encode(text) != encode(f"{text} a")
+
+    def spec(self) -> dict[str, Any]:
+        return self._spec
+
+    def weights(self) -> Stored:
+        return self._stored
+
+    def eval(self) -> OnnxEncoder:
+        return self
+
+    def _session(self, tower: str) -> Session:
+        if tower not in self._sessions:
+            self._sessions[tower] = Session(getattr(self._graphs, tower), self._device)
+        return self._sessions[tower]

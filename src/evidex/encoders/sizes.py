@@ -1,0 +1,89 @@
+"""The numbers that image towers are made of, for those who train them and those who only run them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from evidex.encoders.preprocess import CLIP_MEAN, CLIP_STD
+from evidex.errors import ModelError
+
+Colour = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """What is taken from and divided out of RGB in [0, 255]; with ``bgr`` after its channels are turned round."""
+
+    mean: Colour
+    scale: Colour
+    bgr: bool = False
+
+
+@dataclass(frozen=True)
+class LiteBlock:
+    """An inverted bottleneck of EfficientNet-Lite."""
+
+    inputs: int
+    outputs: int
+    kernel: int
+    expansion: int
+    stride: int
+
+
+CLIP_PIXELS = Pixels(
+    (255 * CLIP_MEAN[0], 255 * CLIP_MEAN[1], 255 * CLIP_MEAN[2]),
+    (255 * CLIP_STD[0], 255 * CLIP_STD[1], 255 * CLIP_STD[2]),
+)
+CONVNET_PIXELS = Pixels((127.5, 127.5, 127.5), (127.5, 127.5, 127.5))
+CONVNET_WIDTHS = (24, 48, 96, 192)
+LITE_PIXELS = Pixels((127.0, 127.0, 127.0), (128.0, 128.0, 128.0))
+LITE_STEM, LITE_HEAD = 32, 1280
+LITE_SCALING = {"efficientnet_lite0": (1.0, 1.0), "efficientnet_lite1": (1.0, 1.1), "efficientnet_lite2": (1.1, 1.2)}
+RESNET_PIXELS = Pixels((103.939, 116.779, 123.68), (1.0, 1.0, 1.0), bgr=True)
+RESNET_STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))
+"""Width and number of the blocks."""
+RESNET_OUT = 4 * RESNET_STAGES[-1][0]
+NORM_EPSILON = 1e-3  # of the batch norms of Keras' and TensorFlow's towers
+
+# kernel, repeats, inputs, outputs, expansion, stride of EfficientNet's seven stages
+_LITE_STAGES = (
+    (3, 1, 32, 16, 1, 1),
+    (3, 2, 16, 24, 6, 2),
+    (5, 2, 24, 40, 6, 2),
+    (3, 3, 40, 80, 6, 2),
+    (5, 3, 80, 112, 6, 1),
+    (5, 4, 112, 192, 6, 2),
+    (3, 1, 192, 320, 6, 1),
+)
+
+
+def lite_blocks(name: str) -> tuple[LiteBlock, ...]:
+    """The blocks of the EfficientNet-Lite ``name``, in their order."""
+    width, depth = LITE_SCALING[name]
+    blocks = []
+    for stage, (kernel, repeats, inputs, outputs, expansion, stride) in enumerate(_LITE_STAGES):
+        inputs = inputs if stage == 0 else _round_channels(inputs * width)
+        outputs = _round_channels(outputs * width)
+        edge = stage in (0, len(_LITE_STAGES) - 1)  # Lite scales neither the first nor the last stage's depth
+        blocks.append(LiteBlock(inputs, outputs, kernel, expansion, stride))
+        again = LiteBlock(outputs, outputs, kernel, expansion, 1)
+        blocks += [again] * ((repeats if edge else math.ceil(repeats * depth)) - 1)
+    return tuple(blocks)
+
+
+def pooled_channels(pooling: str, channels: int) -> int:
+    """How long the vector is that ``pooling`` makes of a grid: the mean of each channel, or its largest value too."""
+    if pooling not in ("mean", "mean_max"):
+        raise ModelError(f"unknown pooling '{pooling}'; choose mean or mean_max")
+    return channels if pooling == "mean" else 2 * channels
+
+
+def same_padding(size: int, kernel: int, stride: int) -> int:
+    """How many pixels TensorFlow's "same" padding adds in all; of an odd number one more goes to the end."""
+    return max((-(-size // stride) - 1) * stride + kernel - size, 0)
+
+
+def _round_channels(channels: float) -> int:
+    rounded = max(8, int(channels + 4) // 8 * 8)
+    return rounded + 8 if rounded < 0.9 * channels else rounded
