@@ -3,6 +3,12 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+# An environment as a plain install gives it, without torch, where searching, indexing and serving are tested once more.
+LIGHT := .venv-light
+LIGHT_STAMP := $(LIGHT)/.ready
+LIGHT_TESTS := tests/test_light.py tests/retrieval/test_retriever.py tests/retrieval/indexing/test_indexing.py \
+  tests/cli/test_search.py tests/cli/test_index.py tests/cli/test_verify.py tests/cli/test_calibrate.py \
+  tests/server/test_app.py tests/server/test_search.py tests/server/test_uploads.py
 PAGE := src/evidex/server/static/index.html
 MODULES := frontend/node_modules/.package-lock.json
 SERVE ?= 1
@@ -11,14 +17,14 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 RSICD ?= data/rsicd
 
-.PHONY: setup page browser demo test check bench weights large-model clean
+.PHONY: setup page browser demo test light check bench weights large-model clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip==26.3"
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev,benchmark]"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[train,dev,benchmark]"
 	touch $(STAMP)
 
 # The page's third-party code comes from npm, pinned by its lock file, and is bundled into the package.
@@ -45,7 +51,16 @@ check: setup $(MODULES)
 	cd frontend && npm run --silent check
 	$(PYTEST) -m "not slow and not gpu and not browser and not data"
 
-test: check page browser
+light: $(LIGHT_STAMP)
+	$(LIGHT)/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" $(LIGHT_TESTS)
+
+$(LIGHT_STAMP): pyproject.toml constraints.txt
+	test -x $(LIGHT)/bin/python || $(PYTHON) -m venv $(LIGHT) || python3 -m venv $(LIGHT)
+	$(LIGHT)/bin/python -m pip install --quiet --upgrade "pip==26.3"
+	$(LIGHT)/bin/python -m pip install --quiet -c constraints.txt -e . pytest pytest-xdist hypothesis httpx
+	touch $(LIGHT_STAMP)
+
+test: check light page browser
 	$(PYTEST) -m "(slow or browser or data) and not gpu"
 
 bench: setup
@@ -63,4 +78,4 @@ weights: setup
 	$(BIN)/python scripts/fetch_weights.py
 
 clean:
-	rm -rf $(VENV) demo runs build dist src/*.egg-info
+	rm -rf $(VENV) $(LIGHT) demo runs build dist src/*.egg-info

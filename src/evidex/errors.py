@@ -48,6 +48,13 @@ class ModelError(InputError):
     """Model files are missing, foreign or do not fit the architecture."""
 
 
+class MissingPackageError(InputError):
+    """Something was asked for that needs a package of evidex[train], which is not installed."""
+
+    def __init__(self, what: str, package: str) -> None:
+        super().__init__(f"{what} needs {package}, which is not installed; pip install 'evidex[train]'")
+
+
 class GalleryError(InputError):
     """A gallery is missing, damaged, newer than this version or made by another model."""
 
@@ -104,6 +111,7 @@ _OUTCOMES: dict[type[EvidexError], Outcome] = {
     ImageError: Outcome(2, 415),
     ImageTooLargeError: Outcome(2, 413),
     ModelError: Outcome(2, 500),
+    MissingPackageError: Outcome(2, 500),
     GalleryError: Outcome(2, 503),
     DamagedError: Outcome(2, 503),
     NotFoundError: Outcome(2, 404),

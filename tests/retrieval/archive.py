@@ -19,14 +19,9 @@ WORDS = ("many planes near a terminal", "a river between green fields", "dense h
 @cache
 def tiny_model(seed: int = 0) -> Model:
     """An untrained compact model; its vectors are arbitrary but repeatable."""
-    import torch
+    from tests.untrained import untrained
 
-    from evidex.config import EncoderConfig
-    from evidex.encoders.model import Model
-    from evidex.encoders.towers import new_compact
-
-    torch.manual_seed(seed)
-    return Model(new_compact(EncoderConfig(image_size=32, dim=32), WORDS), 0.1)
+    return untrained(WORDS, seed)
 
 
 def arbitrary_gallery(folder: Path, model: Model, count: int, copies: int = 1) -> Gallery:

@@ -64,8 +64,8 @@ def test_a_text_of_known_words_is_in_domain_however_odd(gallery: Gallery) -> Non
 def test_who_never_wants_to_be_refused_is_not_but_gets_no_guarantee(gallery: Gallery) -> None:
     known = [KnownQuery(text, frozenset([item_id(str(n % 50))])) for n, text in enumerate(KNOWN)]
     calibrate(gallery, known, "text", guarantee=GuaranteeRequest(0.99, 0.5, 10), rng=np.random.default_rng(0))
-    out_of_domain, plain = Retriever(gallery, abstain_ratio=0.0).search_batch(texts=[OUT_OF_DOMAIN, KNOWN[0]])
-    assert plain.guarantee is not None
+    out_of_domain, *plain = Retriever(gallery, abstain_ratio=0.0).search_batch(texts=[OUT_OF_DOMAIN, *KNOWN])
+    assert any(answer.guarantee is not None for answer in plain)
     assert out_of_domain.guarantee is None
     assert "never taught" not in out_of_domain.explanation or out_of_domain.verdict == "abstained"
 

@@ -14,6 +14,7 @@ from evidex.cli import (
     calibrate,
     degrade,
     evaluate,
+    export,
     index,
     models,
     sample,
@@ -22,8 +23,11 @@ from evidex.cli import (
     study,
     train,
     verify,
-)  # fmt: skip
-from evidex.errors import EvidexError, GalleryError, InputError, InputWarning, outcome
+)
+from evidex.errors import EvidexError, GalleryError, InputError, InputWarning, MissingPackageError, outcome
+
+# What evidex[train] brings and a plain install has not.
+_OF_TRAINING = ("huggingface_hub", "matplotlib", "torch", "transformers")
 
 app = typer.Typer(
     add_completion=False,
@@ -32,7 +36,7 @@ app = typer.Typer(
 )
 
 # The verbs' modules are light: each imports what it works with when it is called.
-for verb in (index, search, serve, verify, calibrate, models, sample, train, evaluate, benchmark, degrade):
+for verb in (index, search, serve, verify, calibrate, models, sample, train, evaluate, export, benchmark, degrade):
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
 # Machines with torch alone run studies too, so their arguments are declared without typer.
 app.command(
@@ -42,21 +46,29 @@ app.command(
 )(study.command)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
+def _show_version(verbose: bool) -> None:
+    from importlib.metadata import version
 
-        typer.echo(f"evidex {version('evidex')}")
-        raise typer.Exit
+    typer.echo(f"evidex {version('evidex')}")
+    if verbose:
+        from evidex.encoders.engines import described
+
+        for line in described():
+            typer.echo(line)
+    raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def about(
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
-    ] = False,
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="With --version: what models run on here.")] = False,
 ) -> None:
     """Search remote-sensing archives by text or by image, and know when not to trust the answer."""
+    if version:
+        _show_version(verbose)
+    if context.invoked_subcommand is None or verbose:
+        raise typer.BadParameter("--verbose goes with --version" if verbose else "give a command")
 
 
 def main() -> None:
@@ -70,6 +82,11 @@ def main() -> None:
         sys.exit(1)
     except typer.TyperException as error:
         _refuse(error)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _OF_TRAINING:
+            raise
+        _fail(MissingPackageError(f"'evidex {' '.join(sys.argv[1:2])}'", package))
     except OSError as error:
         if "LanceError" not in str(error):
             if error.filename is None or error.strerror is None:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Literal
 
 from evidex.encoders.graphs.towers import KINDS
-from evidex.errors import ModelError
+from evidex.errors import MissingPackageError, ModelError
 
 Engine = Literal["onnx", "torch"]
 
@@ -35,9 +35,11 @@ def choose(kind: str, device: str | None, engine: Engine | None = None) -> Chose
             return Chosen("onnx", "cuda")
         if device == "cpu" or engine == "onnx" or (device is None and not (carded and _torch_has_cuda())):
             return Chosen("onnx", "cpu")
+    if engine == "onnx":
+        raise ModelError(f"a model of kind '{kind}' runs with torch only; leave the engine out")
     if not _installed("torch"):
         what = f"device '{device}'" if engine is None and kind in KINDS else f"a model of kind '{kind}'"
-        raise ModelError(f"{what} needs torch, which is not installed; pip install 'evidex[train]', or use cpu")
+        raise MissingPackageError(what, "torch")
     return Chosen("torch", device or ("cuda" if has_card() and _torch_has_cuda() else "cpu"))
 
 

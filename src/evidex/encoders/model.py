@@ -16,7 +16,7 @@ from evidex.encoders.engines import Chosen, Engine, choose
 from evidex.encoders.model_file import StoredModel, fingerprint_of, halved, read_model_file, write_model_file
 from evidex.encoders.shipped import DEFAULT, MODELS, NAMES, shipped_path
 from evidex.encoders.unpacking import whole_model
-from evidex.errors import ModelError
+from evidex.errors import MissingPackageError, ModelError
 from evidex.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -138,10 +138,8 @@ def _clip(name: str, device: str | None) -> Model:
         from evidex.encoders.clip.encoder import ClipEncoder
         from evidex.encoders.torch_engine import moved
     except ModuleNotFoundError as error:
-        raise ModelError(
-            f"'{name}' is a CLIP as Hugging Face keeps it, which takes {error.name}; "
-            "pip install 'evidex[train]', or make one file of it with 'evidex export' where that is installed"
-        ) from None
+        what = f"'{name}', a CLIP as Hugging Face keeps it and no file of 'evidex export',"
+        raise MissingPackageError(what, str(error.name)) from None
     clip = ClipEncoder.from_pretrained(name)
     return Model(moved(clip, choose("clip", device, "torch").device), clip.native_temperature)
 
@@ -183,7 +181,8 @@ def _encoder(stored: StoredModel, chosen: Chosen) -> Encoder:
     if chosen.engine == "onnx":
         from evidex.encoders.onnx_encoder import OnnxEncoder
 
-        return OnnxEncoder(stored.spec, stored.weights, "cuda" if chosen.device == "cuda" else "cpu")
+        on_card = chosen.device == "cuda"
+        return OnnxEncoder(stored.spec, stored.weights, "cuda" if on_card else "cpu", rounded=not on_card)
     from evidex.encoders.torch_engine import moved, torch_encoder
 
     return moved(torch_encoder(stored.spec, stored.weights), chosen.device)

@@ -30,8 +30,10 @@ class Weight:
 class Graph:
     """One tower, from its inputs to unit rows. Every value is known by its name."""
 
-    def __init__(self, stored: Stored) -> None:
+    def __init__(self, stored: Stored, *, rounded: bool = False) -> None:
         self._stored = stored
+        self.rounded = rounded
+        """Whether large products may be of bytes: faster, and not quite the same."""
         self._nodes: list[bytes] = []
         self._tensors: list[bytes] = []
         self._inputs: list[bytes] = []
@@ -63,10 +65,10 @@ class Graph:
         """A weight as it is stored."""
         return self.made(weight.name, weight.shape, weight.read)
 
-    def made(self, name: str, shape: Sequence[int], make: Callable[[], Floats]) -> str:
+    def made(self, name: str, shape: Sequence[int], make: Callable[[], NDArray[Any]], kind: str = "float32") -> str:
         """A weight that ``make`` gives when the graph is loaded."""
         if name not in self._given:
-            self._tensors.append(wire.outside(name, "float32", shape))
+            self._tensors.append(wire.outside(name, kind, shape))
             self._given[name] = make
         return name
 
