@@ -1,5 +1,6 @@
 """The documentation's tables are those of the results."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -19,3 +20,10 @@ def test_a_table_is_made_of_the_rows_and_columns_it_names(tmp_path: Path, monkey
     text = f"before\n{head}old\n<!-- end -->\nafter"
     rows = "| run | RSUM |\n| --- | --- |\n| **a, b** | 150.0 ± 1.6 |\n| **c** | 139.2 |\n"
     assert tables.filled(text) == f"before\n{head}{rows}<!-- end -->\nafter"
+
+
+def test_the_model_card_tells_what_was_measured_in_tables_alone() -> None:
+    card = (tables.ROOT / "docs" / "model_card.md").read_text(encoding="utf-8").partition("## Scores")[2]
+    assert card
+    prose = re.sub(r"<!-- table: .*?<!-- end -->", "", card, flags=re.DOTALL)
+    assert re.findall(r"(?<![\w-])\d*\.\d+|\d+ %", prose) == []

@@ -17,7 +17,7 @@ from evidex.retrieval.indexing.run import IndexRun
 from evidex.retrieval.rows import Row, text_id
 
 if TYPE_CHECKING:
-    from evidex.retrieval.gallery import Gallery
+    from evidex.retrieval.indexing.target import IndexTarget
 
 __all__ = ["Duplicate", "IndexOptions", "IndexReport", "NotPrunedError", "index_paths", "index_texts"]
 
@@ -25,7 +25,7 @@ _TEXTS_A_COMMIT = 4096
 
 
 def index_paths(
-    gallery: Gallery, places: Sequence[str | Path], options: IndexOptions, progress: Progress = silent
+    gallery: IndexTarget, places: Sequence[str | Path], options: IndexOptions, progress: Progress = silent
 ) -> IndexReport:
     """Index what lies under ``places``; a file that cannot be indexed is in the report with its reason."""
     started = time.monotonic()
@@ -41,7 +41,7 @@ def index_paths(
     return report
 
 
-def index_texts(gallery: Gallery, texts: Sequence[str], source: str, progress: Progress = silent) -> int:
+def index_texts(gallery: IndexTarget, texts: Sequence[str], source: str, progress: Progress = silent) -> int:
     """Put texts into the gallery; returns how many are new."""
     empty = [number for number, text in enumerate(texts) if not text.strip()]
     if empty:

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.data.discover import FoundFile
-from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.indexing.target import IndexTarget
 from evidex.retrieval.rows import Row
 
 Place = tuple[int, int] | None
 Content = tuple[str, str | None]
 """What rows are made of: the bytes, and how they were read."""
 Encoded = tuple[Row, NDArray[np.float32]]
+_WRITES_BETWEEN_COMPACTIONS = 128
 
 _COLUMNS = (
     "id",
@@ -76,13 +77,14 @@ class KnownFile:
 class KnownFiles:
     """The files of a gallery by path and by content."""
 
-    def __init__(self, gallery: Gallery) -> None:
+    def __init__(self, gallery: IndexTarget) -> None:
         self._gallery = gallery
         self._files: dict[str, KnownFile] = {}
         self._with_content: dict[Content, dict[str, None]] = {}  # paths in the order in which they had it
         self._lock = Lock()  # decoding threads ask while the run writes
         self.sizes: Counter[int] = Counter()
         self.writes = 0
+        self._tidied = 0
         for record in gallery.records(_COLUMNS):
             if record["kind"] != "text":
                 place = None if record["window_x"] is None else (record["window_x"], record["window_y"])
@@ -93,9 +95,17 @@ class KnownFiles:
                 file.captions = tuple(record["captions"] or ())
                 if doubled:
                     self._distrust(file)
+        self.before = frozenset(self._files)
+        """The paths that were known before the run."""
         for file in self._files.values():
             if file.state is not None:
                 self.sizes[file.state.size] += 1
+
+    def tidy(self) -> None:
+        """Compact the table where many writes have left it in pieces."""
+        if self.writes - self._tidied >= _WRITES_BETWEEN_COMPACTIONS:
+            self._gallery.compact()
+            self._tidied = self.writes
 
     def files(self) -> list[KnownFile]:
         return list(self._files.values())

@@ -1,0 +1,52 @@
+"""What an index run asks of a gallery: to tell its rows and to change them, one commit at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidex.retrieval.rows import Row
+
+if TYPE_CHECKING:
+    from evidex.encoders.model import Model
+
+Vectors = NDArray[np.float32]
+
+
+class IndexTarget(Protocol):
+    """The gallery that rows go into."""
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def vectors(self) -> Vectors:
+        """(rows, dim), mapped and sound."""
+
+    def __len__(self) -> int: ...
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Hold it for one writer."""
+
+    def records(self, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """All rows, as far as ``columns`` go."""
+
+    def find_with_vectors(self, ids: Sequence[str]) -> Sequence[tuple[Row, Vectors]]: ...
+
+    def append(self, rows: Sequence[Row], vectors: Vectors) -> None: ...
+
+    def replace(self, rows: Sequence[Row], vectors: Vectors) -> None:
+        """In place of those with the same ids."""
+
+    def remove(self, ids: Sequence[str]) -> None: ...
+
+    def pieces(self) -> int: ...
+
+    def compact(self) -> None: ...
+
+    def forget_losses(self) -> None:
+        """What was lost has been looked for again."""
