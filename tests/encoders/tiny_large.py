@@ -10,11 +10,11 @@ import pytest
 import torch
 from safetensors.numpy import load_file, save_file
 
-from evidex.config import EncoderConfig
 from evidex.encoders import shipped
 from evidex.encoders.model import Model
 from evidex.encoders.model_file import fingerprint_of
-from evidex.encoders.towers import new_compact
+from evidex.encoders.towers import TowerEncoder
+from evidex.encoders.wordpiece import build_vocabulary
 from evidex.files import sha256_of
 from evidex.weights import bases
 from evidex.weights.bases import Way, digest_of
@@ -44,7 +44,10 @@ class Tiny:
 
 def tiny_model(seed: int = 0) -> Model:
     torch.manual_seed(seed)
-    return Model(new_compact(EncoderConfig(image_size=32, dim=16), WORDS), 0.1, card=CARD)
+    words = build_vocabulary(WORDS)
+    sizes = {"vocabulary": len(words), "hidden": 24, "layers": 2, "heads": 3, "intermediate": 40, "positions": 64}
+    towers = {"image_tower": "convnet", "image_options": {"widths": [8, 16]}, "image_size": 32, "text_shape": sizes}
+    return Model(TowerEncoder({"kind": "towers", "dim": 16, "vocabulary": words, **towers}), 0.1, card=CARD)
 
 
 def make_tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tiny:
