@@ -26,7 +26,7 @@ from evidex.degrade import Lexicon
 from evidex.encoders.domain import OUT_OF_DOMAIN
 from evidex.encoders.model import Model, load_model
 from evidex.evaluation.absent import out_of_domain_queries
-from evidex.evaluation.protocol import evaluate
+from evidex.evaluation.protocol import evaluate, with_fine_grain
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.gallery import Gallery
@@ -47,7 +47,11 @@ def main() -> int:
     val = load_dataset(arguments.rsicd, "val")
     found = {
         "fingerprint": model.fingerprint,
-        "rsicd": {"clean": evaluate(model, val).to_json(), "noisy": evaluate(model, val, noisy_seed=0).to_json()},
+        "sources": model.card.get("sources"),
+        "rsicd": {
+            "clean": with_fine_grain(evaluate(model, val), model, val).to_json(),
+            "noisy": evaluate(model, val, noisy_seed=0).to_json(),
+        },
         "rendered": evaluate(model, load_dataset(arguments.rendered, "val")).to_json(),
         "refused_as_out_of_domain": _out_of_domain(model, val.captions, arguments.rsitmd),
         "rendered_galleries": _galleries(arguments.model, arguments.rendered),

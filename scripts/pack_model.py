@@ -64,7 +64,8 @@ def main() -> int:
         "training": portable_card(model.card),
         "val": scores["after"],
         "val_before_packing": scores["before"],
-        "data": "RSICD train (8,734 images); no licence is stated by its authors, research use",
+        "sources": model.card.get("sources", []),
+        "data": "RSICD train (8,734 images) and what its sources say; RSICD's authors state no licence, research use",
         "start": "OpenAI CLIP ViT-B/16's image tower (MIT) and MiniLM-L6 (Apache-2.0)",
     }
     write_packed(arguments.target, {**kept, **beside_weights(final)}, {**described(final), **how})

@@ -2,10 +2,10 @@
 
 ``python scripts/ship_model.py runs/compact_rsicd/model.safetensors --dataset data/rsicd``
 
-The vocabulary is cut to what fits: every piece that the training captions and the lexicon use, then the most
-common of the rest (WordPiece vocabularies are ordered by frequency). Weights are stored in half precision.
-The model's card holds what was measured on val after the cut; beside the weights stands what the captions span, so
-that the model can tell texts it was never taught about.
+The vocabulary is cut to what fits: every piece that the training captions, further texts and the lexicon use, then the
+most common of the rest (WordPiece vocabularies are ordered by frequency). Weights are stored in half precision.
+The model's card holds what was measured on val after the cut, with a table of its sources; beside the weights stands
+what the captions span, so that the model can tell texts it was never taught about.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from typing import Any
 
 import torch
 
-from evidex.data.datasets import load_dataset
+from evidex.config import DataConfig, SourceConfig
+from evidex.data.sources import Sources, load_sources, markdown
 from evidex.degrade import Lexicon
 from evidex.encoders.model import SHIPPED, Model, load_model
 from evidex.encoders.towers import TowerEncoder
-from evidex.evaluation.protocol import evaluate
+from evidex.evaluation.features import encode_images
+from evidex.evaluation.protocol import evaluate, name_scenes
+from evidex.training.material import taught_texts, val_set
 from evidex.training.measure_domain import measure_domain, own_similarity
 
 LIMIT_BYTES = 29_000_000
@@ -31,43 +34,78 @@ LIMIT_BYTES = 29_000_000
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
-    parser.add_argument("--dataset", type=Path, required=True, help="the dataset the model was trained on")
+    parser.add_argument(
+        "--dataset", required=True, nargs="+", help="the datasets it was trained on, the main one first"
+    )
+    parser.add_argument("--labels", default=[], nargs="+", help="those it learnt the labels of")
+    parser.add_argument("--texts", default=[], nargs="+", help="files of further captions, as data.texts")
     parser.add_argument("--target", type=Path, default=SHIPPED)
     arguments = parser.parse_args()
 
     model = load_model(arguments.model, device="cpu", engine="torch")
     phrases = [" ".join((entry.phrase, *entry.alternatives)) for entry in Lexicon.load().entries]
-    taught = load_dataset(arguments.dataset, "train").captions
+    sources = load_sources(_data(arguments))
+    taught = [*taught_texts(sources), *sources.texts]
     smaller = with_smaller_vocabulary(model, taught + phrases)
     with tempfile.TemporaryDirectory() as folder:  # the target is replaced once, by the finished model
         rounded = Path(folder) / "rounded.safetensors"
         smaller.save(rounded, half=True)
         final = load_model(rounded, device="cpu")
-    val = load_dataset(arguments.dataset, "val")
+    val = sources.captions[0].val
     clean = evaluate(final, val, absent=False)
     noisy = evaluate(final, val, noisy_seed=0, absent=False)
     final.card = {
         "name": "compact",
         "training": portable_card(model.card),
         "val": {"clean": clean.recall.to_json(), "noisy": noisy.recall.to_json()},
-        "data": "RSICD train (8,734 images); no licence is stated by its authors, research use",
+        "sources": (rows := _measured(final, sources, model.card.get("sources", []))),
+        "data": "; ".join(
+            f"{row['name'].upper()} train ({row['images']:,} images), terms {row['terms']}" for row in rows
+        ),
         "start": "EfficientNet-Lite0 (Apache-2.0) and MiniLM-L6 (Apache-2.0)",
     }
-    known = measure_domain(final, taught, val.captions)
+    others = val_set(sources)
+    known = measure_domain(final, taught, others.captions)
     if known is None:
         sys.exit("the captions are too few to tell what the model was taught; train it on a larger dataset")
-    final.domain = known.with_matches(own_similarity(final, val))
+    final.domain = known.with_matches(own_similarity(final, others))
     final.save(arguments.target, half=True)
     print(f"{arguments.target}: {arguments.target.stat().st_size / 1e6:.1f} MB")
     print(f"clean RSUM {clean.recall.rsum:.2f}, noisy RSUM {noisy.recall.rsum:.2f}")
+    print(markdown(rows))
     return 0
+
+
+def _data(arguments: argparse.Namespace) -> DataConfig:
+    labels = [SourceConfig(path, role="labels") for path in arguments.labels]
+    return DataConfig(
+        source=(*(SourceConfig(path) for path in arguments.dataset), *labels), texts=tuple(arguments.texts)
+    )
+
+
+def _measured(model: Model, sources: Sources, trained: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The table of sources with what ``model`` scores on each; weights and terms are those of the training."""
+    before = {row["name"]: {key: row[key] for key in ("weight", "terms")} for row in trained}
+    rows = []
+    for source in sources.all:
+        row = source.row() | before.get(source.name, {})
+        if source.role == "captions":
+            row["val_rsum"] = evaluate(model, source.val, absent=False).recall.rsum
+        else:
+            names = name_scenes(model, encode_images(model, source.val), [r.label for r in source.val.records])
+            row["val_names"] = None if names is None else names.mean
+        rows.append(row)
+    return rows
 
 
 def portable_card(card: dict[str, Any]) -> dict[str, Any]:
     """Return the run's card without the places of files on the machine that trained it."""
     config = {**card["config"]}
     config.pop("output")
-    config["data"] = {key: value for key, value in config["data"].items() if key != "path"}
+    data = {key: value for key, value in config["data"].items() if key != "path"}
+    data["source"] = [source | {"path": Path(source["path"]).name} for source in data.get("source", [])]
+    data["texts"] = ["/".join(Path(path).parts[-2:]) for path in data.get("texts", [])]
+    config["data"] = data
     config["mentors"] = {
         key: "/".join(Path(value).parts[-2:]) if isinstance(value, str) else value
         for key, value in config["mentors"].items()

@@ -1,6 +1,6 @@
-"""Compute a text mentor's features of a dataset's training captions once, for machines without the mentor.
+"""Compute a text mentor's features of the training captions of datasets once, for machines without the mentor.
 
-``python scripts/store_mentor.py weights/mpnet DATASET weights/mpnet_rsicd.safetensors``
+``python scripts/store_mentor.py weights/mpnet DATASET [DATASET …] weights/mpnet_rsicd.safetensors``
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from evidex.encoders.mentors.stored import store_text_features
 
 
 def main() -> int:
-    if len(sys.argv) != 4:
+    if len(sys.argv) < 4:
         print(__doc__, file=sys.stderr)
         return 2
-    mentor, dataset, target = sys.argv[1:]
-    captions = load_dataset(Path(dataset), "train").captions
+    mentor, *datasets, target = sys.argv[1:]
+    captions = [text for dataset in datasets for text in load_dataset(Path(dataset), "train").captions]
     store_text_features(HuggingFaceTextMentor(mentor), captions, Path(target))
     return 0
 

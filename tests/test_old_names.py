@@ -34,6 +34,7 @@ def test_a_model_whose_domain_has_its_old_name_opens(tmp_path: Path) -> None:
     Model(plain.encoder, plain.temperature, domain=known).save(tmp_path / "new.safetensors")
     with safe_open(tmp_path / "new.safetensors", framework="pt") as stream:
         description = json.loads(stream.metadata()["evidex"]) | {"format": 1}
+    description.pop("checksum", None)  # which that format did not have
     tensors = load_file(tmp_path / "new.safetensors")
     old = {name.replace("domain/", "acquaintance/"): value for name, value in tensors.items()}
     assert len(set(old) - set(tensors)) == 4

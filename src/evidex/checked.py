@@ -75,11 +75,18 @@ def parse(cls: type[Section], table: Any, where: str, section: str = "") -> Sect
     unknown = sorted(set(table) - set(hints))
     if unknown:
         raise ConfigError(f"{place}: unknown key '{unknown[0]:.80}'; known are {', '.join(sorted(hints))}")
+    needed = [field.name for field in dataclasses.fields(typing.cast(Any, cls)) if _is_needed(field)]
+    if missing := [name for name in needed if name not in table]:
+        raise ConfigError(f"{place}: '{missing[0]}' is missing; give it a value")
     values = {key: _nested(hints[key], value, where, f"{section}{key}") for key, value in table.items()}
     try:
         return cls(**values)
     except ConfigError as error:
         raise ConfigError(f"{where}: {section}{error}") from None
+
+
+def _is_needed(field: dataclasses.Field[Any]) -> bool:
+    return field.init and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def _nested(hint: Any, value: Any, where: str, name: str) -> Any:
@@ -88,7 +95,7 @@ def _nested(hint: Any, value: Any, where: str, name: str) -> Any:
         (hint,) = (choice for choice in typing.get_args(hint) if choice is not type(None))
     if dataclasses.is_dataclass(hint):
         return parse(typing.cast(type, hint), value, where, f"{name}.")
-    if typing.get_origin(hint) is tuple and isinstance(value, list):
+    if typing.get_origin(hint) is tuple and isinstance(value, (list, tuple)):
         inner = typing.get_args(hint)[0]
         return tuple(_nested(inner, item, where, f"{name}[{number}]") for number, item in enumerate(value))
     return value

@@ -27,13 +27,33 @@ from evidex.checked import (
 from evidex.documents import parse_toml, read_toml
 from evidex.errors import ConfigError
 
-__all__ = ["Config", "DataConfig", "EncoderConfig", "LossConfig", "MentorConfig", "TrainConfig", "load_config"]
+__all__ = [
+    "Config",
+    "DataConfig",
+    "EncoderConfig",
+    "LossConfig",
+    "MentorConfig",
+    "SourceConfig",
+    "TrainConfig",
+    "load_config",
+]
 
 Side = Annotated[int, Range(1, 4096, "1 to 4096 pixels")]
 Dim = Annotated[int, Range(1, 1 << 16, f"1 to {1 << 16}")]
 Layers = Annotated[int, Range(0, 1024, "0 or more, at most 1024")]
 _MOST_BASES = 8
+Role = Literal["captions", "labels"]
 BatchSize = Annotated[int, Range(2, MOST, f"two pairs at least, at most {MOST}")]
+
+
+@dataclass(frozen=True)
+class SourceConfig(Checked):
+    """One dataset among several to learn from."""
+
+    path: Name  # as data.path
+    role: Role = "captions"  # what of it teaches: its captions, or its labels alone
+    weight: Positive = 1.0  # how often each of its images is shown in an epoch
+    terms: NameOrEmpty = ""  # under which its authors publish it; for the record
 
 
 @dataclass(frozen=True)
@@ -41,6 +61,10 @@ class DataConfig(Checked):
     """Which pairs to learn from, and how they are varied."""
 
     path: NameOrEmpty = ""  # folder with captions.json and images or tars; relative to the working directory
+    source: tuple[SourceConfig, ...] = ()  # [[data.source]]: further datasets, or all of them where path is empty
+    batches: Literal["mixed", "one source"] = "mixed"  # "one source": no batch has images of two sources
+    labels_per_step: Count = 64  # images of label sources beside each batch
+    texts: tuple[Name, ...] = ()  # files of further captions: what they speak of counts as taught
     train_split: Name = "train"
     val_split: Name = "val"
     augment: bool = True  # flips, quarter turns, small rotation and scale, colour gain and bias
@@ -98,6 +122,8 @@ class LossConfig(Checked):
     b4: NotNegative = 0.0  # of the regression to the mentors' own features, which the paper has not; 0 = none
     mask_equal_captions: bool = True  # False = captions equal to the positive's are negatives, to the letter
     margin: NotNegative = 0.2  # of the triplet losses
+    labels: NotNegative = 1.0  # weight of what label sources teach; nothing without one
+    twins: NotNegative = 0.0  # weight of captions against their twins with one thing exchanged; 0 = none
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -71,3 +72,21 @@ def test_a_mistake_is_one_line_and_exit_code_2(
 
 def test_a_ratio_beyond_one_is_refused(folder: Path) -> None:
     assert evaluate(folder, "--defer", "1.5") == 2
+
+
+def test_a_val_part_that_had_to_be_drawn_is_said_and_so_is_the_fine_grain(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copied = shutil.copytree(folder, tmp_path / "undivided")
+    document = json.loads((copied / "captions.json").read_text())
+    for entry in document["images"]:
+        entry["split"] = "train"
+    (copied / "captions.json").write_text(json.dumps(document))
+    assert not evaluate(copied, "--no-absent", "--json", str(tmp_path / "out.json"))
+    assert "val (drawn: a tenth, by the hash of the file name)" in " ".join(capsys.readouterr().out.split())
+    table = json.loads((tmp_path / "out.json").read_text())
+    assert table["split_drawn"]
+    assert 0 < table["images"] < len(document["images"]) / 2
+    assert not evaluate(folder, "--no-absent", "--no-twins", "--json", str(tmp_path / "out.json"))
+    table = json.loads((tmp_path / "out.json").read_text())
+    assert (table["split_drawn"], table["fine_grain"]) == (False, None)

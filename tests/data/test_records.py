@@ -33,6 +33,15 @@ def test_the_authors_form(tmp_path: Path) -> None:
     assert content.records == (Record("b.tif", "val", ("x .", "y")),)
 
 
+@pytest.mark.parametrize("blank", ["", "  ", None])
+def test_a_blank_label_is_none(tmp_path: Path, blank: str | None) -> None:
+    path = _write(tmp_path, {"images": [_image(label=blank), _image(filename="b.jpg", label="port")]})
+    assert [record.label for record in read_caption_file(path).records] == [None, "port"]
+    labelled = read_caption_file(path, "labels")
+    assert [(record.filename, record.captions, record.label) for record in labelled.records] == [("b.jpg", (), "port")]
+    assert [(skip.name, skip.reason) for skip in labelled.skipped] == [("a.jpg", "no label; image skipped")]
+
+
 def test_empty_captions_are_dropped_and_counted(tmp_path: Path) -> None:
     images = [_image(captions=["", " . ", "ok"]), _image(filename="b.jpg", captions=[" "])]
     content = read_caption_file(_write(tmp_path, {"images": images}))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evidex.evaluation.learned_quality import Asked, cross_fit, learned_quality, scan_of
+from evidex.evaluation.learned_quality import DirectionQueries, cross_fit, learned_quality, scan_of
 from evidex.evaluation.protocol import evaluate_features
 from evidex.evaluation.selective import auroc, selective
 from evidex.retrieval.scan.scan import scan
@@ -45,7 +45,7 @@ def test_no_query_is_judged_by_what_it_taught() -> None:
 def test_quality_is_the_mean_over_the_folds() -> None:
     made = world(2, queries=400)
     known = made.known
-    asked = Asked(known.queries @ made.gallery.T, known.queries, made.gallery, known.groups, TAU)
+    asked = DirectionQueries(known.queries @ made.gallery.T, known.queries, made.gallery, known.groups, TAU)
     hits = {1: (known.result.ids[:, 0] == known.groups).astype(np.float64), 10: known.right}
     degraded = np.arange(400) % 2 == 0
     labels = ([f"c{g // 40}" for g in known.groups], [f"c{i // 40}" for i in range(800)])

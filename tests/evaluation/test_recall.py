@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evidex.errors import InputError
 from evidex.evaluation import hits_i2t, hits_t2i, recall
-from evidex.evaluation.recall import Standing
+from evidex.evaluation.recall import BestRanks
 
 
 def enumerated_hit(scores: list[float], relevant: set[int], k: int) -> float:
@@ -66,7 +66,7 @@ def test_a_constant_matrix_scores_chance(value: float) -> None:
 
 
 def test_chance_of_a_large_constant_matrix_does_not_overflow() -> None:
-    standing = Standing(np.array([3]), np.array([10**9]), np.array([10**6]))
+    standing = BestRanks(np.array([3]), np.array([10**9]), np.array([10**6]))
     exact = -math.expm1(sum(math.log1p(-(10**6) / (10**9 - j)) for j in range(7)))
     assert standing.hits(10)[0] == pytest.approx(exact, rel=1e-12)
 

@@ -19,7 +19,7 @@ import pytest
 from evidex.encoders.model import load_model
 from evidex.errors import ConfigError
 from evidex.evaluation.query_uncertainty import SCORE_NAMES
-from evidex.evaluation.report import Finished, load_plan, run_benchmark
+from evidex.evaluation.report import FinishedReport, load_plan, run_benchmark
 from evidex.evaluation.report.results import Number
 from evidex.retrieval.certainty.learned_score import LEARNED
 
@@ -68,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def finished(folder: Path) -> Finished:
+def finished(folder: Path) -> FinishedReport:
     return run_benchmark(load_plan(folder / "plan.toml"), folder / "out")
 
 
@@ -97,7 +97,7 @@ class Page(HTMLParser):
 
 
 @pytest.mark.slow
-def test_the_page_holds_everything_and_needs_nothing_else(finished: Finished) -> None:
+def test_the_page_holds_everything_and_needs_nothing_else(finished: FinishedReport) -> None:
     content = finished.report.read_text(encoding="utf-8")
     page = Page(content)
     assert page.open == []
@@ -115,7 +115,7 @@ def test_the_page_holds_everything_and_needs_nothing_else(finished: Finished) ->
 
 
 @pytest.mark.slow
-def test_the_numbers_are_those_that_were_measured(finished: Finished) -> None:
+def test_the_numbers_are_those_that_were_measured(finished: FinishedReport) -> None:
     """Against a fresh evaluation of the stored model by the protocol itself."""
     from evidex.data.datasets import load_dataset
     from evidex.evaluation.deferral import Refinements
@@ -146,7 +146,7 @@ def test_the_numbers_are_those_that_were_measured(finished: Finished) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_that_is_finished_is_done_again(folder: Path, finished: Finished) -> None:
+def test_nothing_that_is_finished_is_done_again(folder: Path, finished: FinishedReport) -> None:
     first = finished.report.read_bytes()
     assert (finished.trained, finished.jobs) == (5, 4)  # and the common start
     again = run_benchmark(load_plan(folder / "plan.toml"), folder / "out")
@@ -165,7 +165,7 @@ def test_nothing_that_is_finished_is_done_again(folder: Path, finished: Finished
 
 
 @pytest.mark.slow
-def test_a_killed_benchmark_goes_on_and_ends_alike(folder: Path, finished: Finished, tmp_path: Path) -> None:
+def test_a_killed_benchmark_goes_on_and_ends_alike(folder: Path, finished: FinishedReport, tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from evidex.evaluation.report import load_plan, run_benchmark\n"
         "if __name__ == '__main__': run_benchmark(load_plan(Path(sys.argv[1])), Path(sys.argv[2]))"
@@ -189,7 +189,7 @@ def test_a_killed_benchmark_goes_on_and_ends_alike(folder: Path, finished: Finis
 
 
 @pytest.mark.slow
-def test_a_loaded_model_is_measured_as_it_is(finished: Finished, tmp_path: Path) -> None:
+def test_a_loaded_model_is_measured_as_it_is(finished: FinishedReport, tmp_path: Path) -> None:
     model = next((finished.output / "models").glob("*/model.safetensors"))
     dataset = next(finished.output.glob("archive-*"))
     (tmp_path / "plan.toml").write_text(
@@ -203,7 +203,7 @@ def test_a_loaded_model_is_measured_as_it_is(finished: Finished, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_two_benchmarks_never_share_a_folder(folder: Path, finished: Finished) -> None:
+def test_two_benchmarks_never_share_a_folder(folder: Path, finished: FinishedReport) -> None:
     import fcntl
 
     with (finished.output / ".lock").open("w") as stream:

@@ -8,7 +8,7 @@ import pytest
 from evidex.data.datasets import Dataset, load_dataset
 from evidex.errors import InputError
 from evidex.evaluation.protocol import evaluate
-from evidex.evaluation.scene_names import FIRST, asked, scene_names
+from evidex.evaluation.scene_names import FIRST, scene_names
 from tests.evaluation.colours import ColourModel, write_colours
 
 
@@ -55,11 +55,6 @@ def test_only_the_first_hits_count_and_all_of_a_rare_scene() -> None:
 def test_labels_without_an_image_are_refused() -> None:
     with pytest.raises(InputError, match="'quay'"):
         scene_names(np.zeros((1, 3)), ["quay"], ["port", "park", None])
-
-
-def test_labels_are_asked_as_people_type() -> None:
-    assert asked("Storage_tanks") == "Storage tanks"
-    assert asked("medium-residential ") == "medium residential"
 
 
 def test_an_evaluation_asks_for_the_labels_of_its_split(dataset: Dataset) -> None:

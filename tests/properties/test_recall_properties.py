@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from evidex.evaluation import recall
-from evidex.evaluation.recall import Standing
+from evidex.evaluation.recall import BestRanks
 
 
 @st.composite
@@ -63,6 +63,6 @@ def test_grows_with_the_cutoff_and_ignores_monotone_changes(problem: tuple[NDArr
 @settings(max_examples=150, deadline=None)
 def test_hit_chance_is_exact_for_any_standing(better: int, tied: int, data: st.DataObject) -> None:
     own, k = data.draw(st.integers(1, tied)), data.draw(st.integers(1, 400))
-    got = Standing(np.array([better]), np.array([tied]), np.array([own])).hits(k)[0]
+    got = BestRanks(np.array([better]), np.array([tied]), np.array([own])).hits(k)[0]
     places = min(max(k - better, 0), tied)
     assert got == pytest.approx(float(1 - Fraction(comb(tied - own, places), comb(tied, places))), rel=1e-11)

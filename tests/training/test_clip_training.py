@@ -40,8 +40,8 @@ def test_an_open_clip_state_dict_is_a_start(config: Config, tmp_path: Path) -> N
     save_file(state, tmp_path / "remote.safetensors")
     settings = EncoderConfig(kind="clip", source=str(tmp_path / "remote.safetensors"), tokenizer=str(tmp_path / "clip"))
     dataset = load_dataset(Path(config.data.path), "train")
-    encoder = build_start(dataclasses.replace(config, encoder=settings), dataset)
+    encoder = build_start(dataclasses.replace(config, encoder=settings), dataset.captions)
     weights = map_state_dict(state, architecture, source="test")
     assert all(torch.equal(value, encoder.state_dict()[f"clip.{name}"]) for name, value in weights.items())
     with pytest.raises(ModelError):
-        build_start(dataclasses.replace(config, encoder=dataclasses.replace(settings, tokenizer="")), dataset)
+        build_start(dataclasses.replace(config, encoder=dataclasses.replace(settings, tokenizer="")), dataset.captions)

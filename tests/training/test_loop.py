@@ -73,7 +73,7 @@ def test_a_run_learns(config: Config) -> None:
 def test_a_run_leaves_what_it_promises(whole: Whole) -> None:
     run, reports = whole.run, whole.reports
     assert {path.name for path in run.model_path.parent.iterdir()} == {
-        "checkpoint.safetensors", "experiment.json", "history.json", "model.safetensors",
+        "checkpoint.safetensors", "experiment.json", "history.json", "model.safetensors", "sources.json",
     }  # fmt: skip
     best = max(entry["val_rsum"] for entry in run.history)
     assert run.model.card["val"]["rsum"] == pytest.approx(best)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 import subprocess
 import sys
@@ -133,6 +134,25 @@ def test_a_finished_run_knows_its_training_captions_by_its_best_weights(short: C
     assert all(not known.new_words(text) for text in taught)
     assert known.new_words("a giraffe") == ("giraffe",)
     assert run.model.card["config"]["seed"] == short.seed, "the card stays"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("little_is_enough")
+def test_further_captions_without_pictures_widen_what_counts_as_taught(short: Config, tmp_path: Path) -> None:
+    further = [f"a giraffe beside {number} quarries ." for number in range(200)]
+    texts = tmp_path / "texts.json"
+    texts.write_text(json.dumps({"texts": [{"captions": further}]}))
+    wider = dataclasses.replace(
+        short, output=f"{short.output}-wider", data=dataclasses.replace(short.data, texts=(str(texts),))
+    )
+    plain, widened = (train(each, device=CPU).model for each in (short, wider))
+    assert plain.fingerprint == widened.fingerprint, "they teach the towers nothing"
+    assert plain.domain is not None
+    assert widened.domain is not None
+    assert plain.domain.new_words("giraffes in a quarry") == ("giraffes", "quarry")
+    assert widened.domain.new_words("giraffes in a quarry") == ()
+    vectors = plain.encode_texts(further)
+    assert widened.domain.outside(vectors).mean() < plain.domain.outside(vectors).mean()
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def test_mentors_are_centred_on_their_mean_unless_told_otherwise(config: Config,
         config, loss=LossConfig(), mentors=MentorConfig(text=str(tmp_path / "mentor.safetensors"), center=center)
     )
     dataset = load_dataset(Path(config.data.path), "train")
-    found = mentor_features(mentored, dataset, TEXTS, torch.device("cpu"))
+    found = mentor_features(mentored, [dataset], TEXTS, torch.device("cpu"))
     rows = _Mentor().features(TEXTS).astype(np.float64)
     rows -= rows.mean(axis=0) * center
     assert found.image is None
@@ -48,7 +48,7 @@ def test_regression_needs_one_mentor_of_both_modalities(config: Config) -> None:
     mentored = dataclasses.replace(config, loss=LossConfig(b4=1.0), mentors=MentorConfig(image="compact"))
     dataset = load_dataset(Path(config.data.path), "train").subset([0, 1])
     with pytest.raises(ConfigError, match=r"loss\.b4 = 1\.0 .*mentors\.text = ''"):
-        mentor_features(mentored, dataset, TEXTS, torch.device("cpu"))
+        mentor_features(mentored, [dataset], TEXTS, torch.device("cpu"))
 
 
 def test_regression_gets_the_mentors_features_in_the_students_space(config: Config) -> None:
@@ -56,8 +56,8 @@ def test_regression_gets_the_mentors_features_in_the_students_space(config: Conf
     both = MentorConfig(image="compact", text="compact")
     dataset = load_dataset(Path(config.data.path), "train").subset(range(6))
     wide = dataclasses.replace(config, loss=LossConfig(relation=False, b4=1.0), mentors=both)
-    found = mentor_features(wide, dataset, TEXTS, torch.device("cpu"))
-    plain = mentor_features(dataclasses.replace(wide, loss=LossConfig()), dataset, TEXTS, torch.device("cpu"))
+    found = mentor_features(wide, [dataset], TEXTS, torch.device("cpu"))
+    plain = mentor_features(dataclasses.replace(wide, loss=LossConfig()), [dataset], TEXTS, torch.device("cpu"))
     assert found.image is not None
     assert found.text is not None
     assert plain.image is not None

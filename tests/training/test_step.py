@@ -1,9 +1,11 @@
 """Feature caching and several processes leave the gradient of one plain step."""
 
+import dataclasses
 import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,11 @@ from torch import nn
 from evidex.config import Config, EncoderConfig, LossConfig, TrainConfig
 from evidex.encoders.towers import TowerEncoder, new_compact
 from evidex.errors import TrainingError
+from evidex.losses.labels import label_loss
 from evidex.losses.total import LossParts
 from evidex.training.distributed import World
 from evidex.training.state import TrainState
-from evidex.training.step import Pairs, compute_gradients, take_step
+from evidex.training.step import Labelled, Pairs, compute_gradients, take_step
 
 TEXTS = [
     "a river .",
@@ -26,7 +29,7 @@ TEXTS = [
     "a dense city .",
     "a long bridge .",
 ]
-LOSS = LossConfig(temperature=0.2, ucl_target="belief", b2=0.5)
+LOSS = LossConfig(temperature=0.2, ucl_target="belief", b2=0.5, twins=0.7, labels=2.0)
 
 
 def tiny_encoder(dropout: float = 0.0) -> TowerEncoder:
@@ -45,6 +48,23 @@ def tiny_pairs(encoder: TowerEncoder, pairings: int = 1) -> Pairs:
     return Pairs(pixels, encoder.tokenize(texts), mentor, mentor.repeat(pairings, 1), ids, pairings)
 
 
+def pairs_and_more(encoder: TowerEncoder, pairings: int = 1) -> Pairs:
+    """The same with a twin for all captions but one, and five pictures of three labels."""
+    plain = tiny_pairs(encoder, pairings)
+    generator = torch.Generator().manual_seed(1)
+    pixels = torch.randint(0, 256, (5, 3, 32, 32), dtype=torch.uint8, generator=generator)
+    texts = [*TEXTS * pairings, *[f"no {text}" for text in TEXTS * pairings], "river", "dense city", "city"]
+    has_twin = torch.tensor([True, True, False, True, True, True] * pairings)
+    exclude = torch.tensor([[False, True, True], [True, False, False], [True, False, False]])
+    return dataclasses.replace(
+        plain,
+        pixels=torch.cat([plain.pixels, pixels]),
+        tokens=encoder.tokenize(texts),
+        has_twin=has_twin,
+        labels=Labelled(torch.tensor([0, 1, 2, 1, 0]), exclude),
+    )
+
+
 def gradients(
     encoder: TowerEncoder,
     *,
@@ -52,19 +72,23 @@ def gradients(
     pairings: int = 1,
     chunk_size: int = 0,
     world: World | None = None,
+    make: Callable[[TowerEncoder, int], Pairs] = tiny_pairs,
 ) -> tuple[LossParts, list[torch.Tensor]]:
     scale = nn.Parameter(torch.tensor(2.0))
     config = Config(loss=loss, train=TrainConfig(chunk_size=chunk_size))
-    pairs = tiny_pairs(encoder, pairings)
+    pairs = make(encoder, pairings)
     parts = compute_gradients(encoder, scale, pairs, config, epoch=3.0, seed=11, world=world or World())
     return parts, [p.grad.clone() for p in [*encoder.parameters(), scale] if p.grad is not None]
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 4])
 @pytest.mark.parametrize("pairings", [1, 2])
-def test_chunks_do_not_change_the_gradient(chunk: int, pairings: int) -> None:
-    whole, expected = gradients(tiny_encoder(), pairings=pairings)
-    parts, found = gradients(tiny_encoder(), chunk_size=chunk, pairings=pairings)
+@pytest.mark.parametrize("make", [tiny_pairs, pairs_and_more])
+def test_chunks_do_not_change_the_gradient(
+    chunk: int, pairings: int, make: Callable[[TowerEncoder, int], Pairs]
+) -> None:
+    whole, expected = gradients(tiny_encoder(), pairings=pairings, make=make)
+    parts, found = gradients(tiny_encoder(), chunk_size=chunk, pairings=pairings, make=make)
     assert parts.total.item() == pytest.approx(whole.total.item(), rel=1e-5)
     assert len(found) == len(expected)
     for a, b in zip(found, expected, strict=True):
@@ -86,6 +110,52 @@ def test_the_gradient_is_that_of_plain_backward() -> None:
     expected = [p.grad for p in plain.parameters() if p.grad is not None]
     for a, b in zip(found, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("pairings", [1, 2])
+def test_twins_and_labels_add_their_weighted_parts_and_change_no_other(pairings: int) -> None:
+    """Against loops over the captions, and over the labels as the loss of its own test has them."""
+    alone, _ = gradients(tiny_encoder(), pairings=pairings)
+    parts, _ = gradients(tiny_encoder(), pairings=pairings, make=pairs_and_more)
+    numbers, before = parts.numbers(), alone.numbers()
+    for name in before.keys() - {"total"}:
+        assert numbers[name] == pytest.approx(before[name], rel=1e-5)
+    assert numbers["total"] == pytest.approx(before["total"] + numbers["twins"] + numbers["labels"], rel=1e-5)
+
+    encoder = tiny_encoder()
+    pairs = pairs_and_more(encoder, pairings)
+    image, text = (
+        each.detach() for each in (encoder.image_features(pairs.pixels), encoder.text_features(pairs.tokens))
+    )
+    assert pairs.labels is not None
+    assert pairs.has_twin is not None
+    captions, total = 6 * pairings, 0.0
+    for caption in range(captions):
+        if pairs.has_twin[caption]:
+            alpha, twin = (
+                math.exp(float(image[caption % 6] @ text[row]) / 0.2) + 1 for row in (caption, captions + caption)
+            )
+            total -= math.log(alpha / (alpha + twin))
+    assert numbers["twins"] == pytest.approx(0.7 * total / (5 * pairings), rel=1e-4)
+    expected = label_loss(image[6:] @ text[2 * captions :].T, pairs.labels.label, pairs.labels.exclude, temperature=0.2)
+    assert numbers["labels"] == pytest.approx(2.0 * float(expected), rel=1e-4)
+
+
+def test_the_same_picture_with_another_caption_is_no_negative() -> None:
+    def doubled(encoder: TowerEncoder, pairings: int) -> Pairs:
+        return dataclasses.replace(tiny_pairs(encoder, pairings), image_ids=torch.tensor([0, 1, 2, 1, 4, 5]))
+
+    loss = LossConfig(objective="infonce", mask_equal_captions=False)
+    plain, _ = gradients(tiny_encoder(), loss=loss)
+    parts, _ = gradients(tiny_encoder(), loss=loss, make=doubled)
+    encoder = tiny_encoder()
+    pairs = tiny_pairs(encoder)
+    logits = math.exp(2.0) * encoder.image_features(pairs.pixels) @ encoder.text_features(pairs.tokens).T
+    logits[1, 3] = logits[3, 1] = -math.inf
+    target = torch.arange(6)
+    expected = 0.5 * (nn.functional.cross_entropy(logits, target) + nn.functional.cross_entropy(logits.T, target))
+    assert float(parts.total.detach()) == pytest.approx(float(expected.detach()), rel=1e-5)
+    assert float(parts.total.detach()) < float(plain.total.detach())
 
 
 def test_dropout_is_repeated_in_the_second_run_of_a_chunk() -> None:
@@ -120,20 +190,21 @@ def test_a_loss_that_is_not_finite_names_its_part() -> None:
 PROCESS = """
 import sys, torch
 sys.path.insert(0, {root!r})
-from tests.training.test_step import gradients, tiny_encoder, LOSS
+from tests.training.test_step import gradients, pairs_and_more, tiny_encoder, tiny_pairs, LOSS
 from evidex.config import LossConfig
 from evidex.training.distributed import World
 torch.set_num_threads(1)
 world = World.start()
-loss = LOSS if {objective!r} == "elc" else LossConfig(objective="infonce")
-parts, found = gradients(tiny_encoder(), chunk_size=1, world=world, loss=loss)
+loss = LossConfig(objective="infonce") if {objective!r} == "infonce" else LOSS
+make = pairs_and_more if {objective!r} == "more" else tiny_pairs
+parts, found = gradients(tiny_encoder(), chunk_size=1, world=world, loss=loss, make=make)
 if world.main:
     torch.save({{"total": parts.total, "found": found}}, {target!r})
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("objective", ["elc", "infonce"])
+@pytest.mark.parametrize("objective", ["elc", "infonce", "more"])
 def test_two_processes_give_the_gradient_of_one(tmp_path: Path, objective: str) -> None:
     root = str(Path(__file__).parents[2])
     target = str(tmp_path / "gradients.pt")
@@ -144,8 +215,9 @@ def test_two_processes_give_the_gradient_of_one(tmp_path: Path, objective: str) 
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     result = torch.load(target, weights_only=True)
-    loss = LOSS if objective == "elc" else LossConfig(objective="infonce")
-    parts, expected = gradients(tiny_encoder(), loss=loss)
+    loss = LossConfig(objective="infonce") if objective == "infonce" else LOSS
+    make = pairs_and_more if objective == "more" else tiny_pairs
+    parts, expected = gradients(tiny_encoder(), loss=loss, make=make)
     assert result["total"].item() == pytest.approx(parts.total.item(), rel=1e-5)
     for a, b in zip(result["found"], expected, strict=True):
         torch.testing.assert_close(a, b, rtol=2e-3, atol=2e-6)

@@ -22,6 +22,9 @@ def command(
         bool,
         typer.Option(help="Measure whether missing answers are noticed (scene class removed, out-of-domain queries)."),
     ] = True,
+    twins: Annotated[
+        bool, typer.Option(help="Measure whether captions are preferred to twins with one thing exchanged.")
+    ] = True,
     batch_size: Annotated[int, typer.Option(min=1, help="Items encoded at once.")] = 64,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the accelerator if there is one.")] = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
@@ -32,7 +35,7 @@ def command(
     from evidex.data.datasets import load_dataset
     from evidex.encoders.model import load_model
     from evidex.evaluation.deferral import Refinements
-    from evidex.evaluation.protocol import evaluate
+    from evidex.evaluation.protocol import evaluate, with_fine_grain
     from evidex.evaluation.table import print_evaluation
     from evidex.files import check_folder, check_target, write_json_atomic
 
@@ -52,6 +55,8 @@ def command(
             batch_size=batch_size,
             progress=progress,
         )
+    if twins:
+        found = with_fine_grain(found, encoder, data)
     print_evaluation(found, output_console())
     if json_path is not None:
         write_json_atomic(json_path, {"model": model, **found.to_json()})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,7 +28,7 @@ def command(
     """Train the model that CONFIG describes.
 
     A run that was interrupted goes on from its last finished epoch. The run's folder holds the best model on
-    val (model.safetensors), history.json and training_curve.png.
+    val (model.safetensors), history.json, sources.json (what it learnt from) and training_curve.png.
     """
     from evidex.config import load_config
 
@@ -44,12 +45,37 @@ def command(
     save_figure(training_curve(run.history), curve)
     best = max((entry for entry in run.history if "val_rsum" in entry), key=lambda entry: float(entry["val_rsum"]))
     if as_json:
-        print_json({"model": str(run.model_path), "curve": str(curve), "best": best, "history": run.history})
+        sources = run.model.card.get("sources", [])
+        print_json(
+            {
+                "model": str(run.model_path),
+                "curve": str(curve),
+                "best": best,
+                "sources": sources,
+                "history": run.history,
+            }
+        )
         return
     console = output_console()
     console.print(f"best on val: RSUM {best['val_rsum']:.2f} in epoch {best['epoch']} of {settings.train.epochs}")
+    for line in _sources(run.model.card.get("sources", [])):
+        console.print(line, highlight=False, soft_wrap=True)
     console.print(f"model:       {run.model_path}", highlight=False, soft_wrap=True)
     console.print(f"curve:       {curve}", highlight=False, soft_wrap=True)
+
+
+def _sources(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """A line for each source of several, and for one whose val part had to be drawn."""
+    from evidex.data.val_part import RULE
+
+    for row in rows:
+        if len(rows) == 1 and not row["val_drawn"]:
+            return
+        learnt = f"{row['captions']:,} captions" if row["role"] == "captions" else "labels"
+        drawn = f", drawn: {RULE}" if row["val_drawn"] else ""
+        found = f"RSUM {row['val_rsum']:.2f}" if "val_rsum" in row else f"{row['val_names']:.1%} of names"
+        val = f"{found} on {row['val_images']:,} of val{drawn}"
+        yield f"source:      {row['name']}, {row['images']:,} images, {learnt}; {val}"
 
 
 class _LiveRun:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from evidex.retrieval.soundness.verify import Report
+    from evidex.retrieval.soundness.verify import SoundnessReport
 
 
 def command(
@@ -33,7 +33,7 @@ def command(
         raise typer.Exit(2)
 
 
-def _tell(report: Report) -> None:
+def _tell(report: SoundnessReport) -> None:
     for finding in report.findings:
         typer.echo(f"{'mended' if finding.mended else 'damaged'}: {finding}")
     for note in report.notes:

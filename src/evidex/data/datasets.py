@@ -2,7 +2,8 @@
 
 RSICD, RSITMD, UCM-Captions and your own data are read the same way: a folder that holds one captions
 file (``captions.json`` or the authors' ``dataset_*.json``), and the images in that folder, in a folder
-inside it or in ``*.tar`` files. A captions file may also be given itself.
+inside it or in ``*.tar`` files. A captions file may also be given itself. Where the authors have no val
+part, one is drawn (`evidex.data.val_part`).
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evidex.config import Role
 from evidex.data.images import decode_image
 from evidex.data.records import Record, Skip, read_caption_file
+from evidex.data.val_part import with_val_part
 from evidex.documents import is_file, is_folder, open_regular, read_regular
 from evidex.errors import DataError, InputWarning
 
@@ -47,6 +50,8 @@ class Dataset:
     records: tuple[Record, ...]
     locations: tuple[Path | TarMember, ...]
     skipped: tuple[Skip, ...] = ()
+    drawn: bool = False
+    """Whether the dataset has no val part of its own, so that train and val are drawn by the names of the files."""
     captions: list[str] = field(init=False)
     image_of_caption: np.ndarray = field(init=False)
 
@@ -77,28 +82,46 @@ class Dataset:
             tuple(self.records[i] for i in indices),
             tuple(self.locations[i] for i in indices),
             self.skipped,
+            self.drawn,
         )
 
 
-def load_dataset(path: Path, split: str) -> Dataset:
+def joined(parts: Sequence[Dataset]) -> Dataset:
+    """All of ``parts`` as one, one after another; a single one is that itself."""
+    if len(parts) == 1:
+        return parts[0]
+    return Dataset(
+        " + ".join(part.name for part in parts),
+        parts[0].split,
+        tuple(record for part in parts for record in part.records),
+        tuple(location for part in parts for location in part.locations),
+        tuple(skip for part in parts for skip in part.skipped),
+        any(part.drawn for part in parts),
+    )
+
+
+def load_dataset(path: Path, split: str, role: Role = "captions") -> Dataset:
     """Return the split ``split`` of the dataset at ``path`` (a folder or its captions file).
 
-    Every image of the split must be there; images are decoded only when asked for.
+    Every image of the split must be there; images are decoded only when asked for. In the role of ``labels`` the
+    records have no captions, but each a label.
     """
     path = Path(path)
     captions_path = _captions_path(path) if is_folder(path) else path
     root = captions_path.parent
-    content = read_caption_file(captions_path)
-    records = tuple(record for record in content.records if record.split == split)
+    content = read_caption_file(captions_path, role)
+    all_records = with_val_part(content.records)
+    records = tuple(record for record in all_records if record.split == split)
     if not records:
-        splits = sorted({record.split for record in content.records})
+        splits = sorted({record.split for record in all_records})
         raise DataError(f"'{captions_path}' has no split '{split}'; it has {', '.join(splits) or 'no images at all'}")
     _tell_of_others(captions_path, content.records, split)
     locate = _Locator(root)
     locations = tuple(locate(record.filename) for record in records)
     names = {record.filename for record in records}
     skipped = tuple(skip for skip in content.skipped if skip.name in names)
-    return Dataset(content.dataset, split, records, locations, skipped)
+    drawn = split in ("train", "val") and all_records is not content.records
+    return Dataset(content.dataset, split, records, locations, skipped, drawn)
 
 
 def _tell_of_others(path: Path, records: Sequence[Record], split: str) -> None:

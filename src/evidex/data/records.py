@@ -2,6 +2,9 @@
 
 Plain:   {"dataset": "rsicd", "images": [{"filename", "split", "label", "captions": ["…", …]}]}
 Authors: {"images": [{"filename", "split", "sentences": [{"raw": "…"}, …]}]}
+
+Asked for labels, the same files are read without their captions, which may then be missing. Files of texts alone,
+{"texts": [{"captions": ["…", …]}]}, hold captions of pictures that are not at hand.
 """
 
 from __future__ import annotations
@@ -11,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from evidex.config import Role
 from evidex.documents import read_json
 from evidex.errors import DataError
 
 
 @dataclass(frozen=True)
 class Record:
-    """One image and its captions."""
+    """One image and its captions; none where the file was read for its labels."""
 
     filename: str
     split: str
@@ -42,11 +46,11 @@ class CaptionFile:
     skipped: tuple[Skip, ...]
 
 
-def read_caption_file(path: Path) -> CaptionFile:
-    """Read ``path`` in either form.
+def read_caption_file(path: Path, role: Role = "captions") -> CaptionFile:
+    """Read ``path`` in either form, for its captions or for its labels.
 
-    Empty captions are dropped and counted; a record left without captions is skipped. A missing field,
-    a filename that leaves its folder or a name that occurs twice is an error.
+    Empty captions are dropped and counted; a record left without captions, or without a label where labels are asked
+    for, is skipped. A missing field, a filename that leaves its folder or a name that occurs twice is an error.
     """
     document = read_json(path, DataError)
     images = document.get("images") if isinstance(document, dict) else None
@@ -64,15 +68,16 @@ def read_caption_file(path: Path) -> CaptionFile:
         if filename in seen:
             raise DataError(f"{where}: filename '{filename}' occurs twice; names must be unique")
         seen.add(filename)
-        captions, empty = _captions(entry, where)
+        captions, empty = _captions(entry, where) if role == "captions" else ((), 0)
         if empty:
             skipped.append(Skip(filename, f"{empty} empty caption{'s' if empty > 1 else ''} dropped"))
-        if not captions:
+        label = _label(entry, where)
+        if role == "captions" and not captions:
             skipped.append(Skip(filename, "no caption left; image skipped"))
             continue
-        label = entry.get("label")
-        if label is not None and not isinstance(label, str):
-            raise DataError(f"{where}: label {reprlib.repr(label)} is no text; give a word or leave it out")
+        if role == "labels" and label is None:
+            skipped.append(Skip(filename, "no label; image skipped"))
+            continue
         records.append(Record(filename, _text(entry, "split", where), captions, label))
     name = document.get("dataset")
     return CaptionFile(name if isinstance(name, str) else path.stem, tuple(records), tuple(skipped))
@@ -94,6 +99,32 @@ def _captions(entry: dict[str, Any], where: str) -> tuple[tuple[str, ...], int]:
         _check_whole(text, where)
     kept = tuple(text.strip() for text in texts if text.strip(" .\t\r\n"))
     return kept, len(texts) - len(kept)
+
+
+def read_texts(path: Path) -> list[str]:
+    """The captions of a file of texts alone, or those that train of a caption file in either form."""
+    document = read_json(path, DataError)
+    if isinstance(document, dict) and "images" in document:
+        return [
+            text for record in read_caption_file(path).records if record.split == "train" for text in record.captions
+        ]
+    entries = document.get("texts") if isinstance(document, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise DataError(
+            f"'{path}' has neither a list 'texts' nor 'images'; see docs/data.md for the forms that are read"
+        )
+    return [text for index, entry in enumerate(entries) for text in _captions(entry, f"'{path}', texts[{index}]")[0]]
+
+
+def _label(entry: dict[str, Any], where: str) -> str | None:
+    """The label; a blank one is none, as some authors write it."""
+    label = entry.get("label")
+    if label is not None and not isinstance(label, str):
+        raise DataError(f"{where}: label {reprlib.repr(label)} is no text; give a word or leave it out")
+    if label is None or not label.strip():
+        return None
+    _check_whole(label, where)
+    return label
 
 
 def _text(entry: dict[str, Any], key: str, where: str) -> str:

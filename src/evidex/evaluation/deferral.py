@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.evaluation.features import Encoded, EvaluatedModel, Images, Split, match
-from evidex.evaluation.recall import recall_of, standing_i2t, standing_t2i
+from evidex.evaluation.recall import best_ranks_i2t, best_ranks_t2i, recall_of
 from evidex.evaluation.result import Deferral
 from evidex.evaluation.stages import Stages
 from evidex.progress import Progress, silent
@@ -76,8 +76,8 @@ def refine_and_rank(
         image_mask, text_mask = deferred(image_uncertainty, ratio), deferred(text_uncertainty, ratio)
         asked_images = np.where(image_mask[:, None], images, encoded.images)
         asked_texts = np.where(text_mask[:, None], texts, encoded.texts)
-        i2t = standing_i2t(match(asked_images, encoded.texts).similarity, owner)
-        t2i = standing_t2i(match(encoded.images, asked_texts).similarity, owner)
+        i2t = best_ranks_i2t(match(asked_images, encoded.texts).similarity, owner)
+        t2i = best_ranks_t2i(match(encoded.images, asked_texts).similarity, owner)
         steps.append(Deferral(ratio, int(image_mask.sum()), int(text_mask.sum()), recall_of(i2t, t2i)))
     return tuple(steps)
 

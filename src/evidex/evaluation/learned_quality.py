@@ -39,7 +39,7 @@ class Fold:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class DirectionQueries:
     """One direction of a split: queries, the gallery they are asked of and how similar they are."""
 
     similarity: NDArray[Any]
@@ -52,7 +52,7 @@ class Asked:
 
 
 def learned_quality(
-    asked: Asked,
+    asked: DirectionQueries,
     hits: Mapping[int, Numbers],
     *,
     degraded: Mask | None = None,
@@ -133,7 +133,7 @@ def scan_of(similarity: NDArray[Any], temperature: float) -> ScanResult:
     )
 
 
-def _without_class(asked: Asked, query_labels: Labels, gallery_labels: Labels) -> tuple[ScanResult, Mask]:
+def _without_class(asked: DirectionQueries, query_labels: Labels, gallery_labels: Labels) -> tuple[ScanResult, Mask]:
     """Every query asked of the gallery without its own class, and which queries that makes sense for."""
     wanted, held = np.array(query_labels, dtype=object), np.array(gallery_labels, dtype=object)
     same = wanted[:, None] == held[None, :]

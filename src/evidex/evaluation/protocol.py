@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.data.labels import as_typed
 from evidex.evaluation.absent import out_of_domain_queries, removed_class, tell_apart
 from evidex.evaluation.deferral import NO_REFINEMENTS, Refinements, refine_and_rank
 from evidex.evaluation.features import Encoded, EvaluatedModel, Split, encode_images, encode_texts, match
-from evidex.evaluation.learned_quality import Asked, learned_quality
+from evidex.evaluation.fine_grain import fine_grain
+from evidex.evaluation.learned_quality import DirectionQueries, learned_quality
 from evidex.evaluation.noisy import NoisySplit
 from evidex.evaluation.out_of_domain_pictures import out_of_domain_pictures
 from evidex.evaluation.query_uncertainty import SCORE_NAMES, uncertainty_scores
-from evidex.evaluation.recall import Recall, Standing, recall, recall_of, standing_i2t, standing_t2i
+from evidex.evaluation.recall import BestRanks, Recall, best_ranks_i2t, best_ranks_t2i, recall, recall_of
 from evidex.evaluation.result import DirectionResult, Evaluation, ScoreQuality, Subject
-from evidex.evaluation.scene_names import SceneNames, asked, scene_names
+from evidex.evaluation.scene_names import SceneNames, scene_names
 from evidex.evaluation.selective import auroc, selective
 from evidex.evaluation.stages import Stages
 from evidex.progress import Progress, silent
@@ -80,7 +82,9 @@ def evaluate(
     stages.finish()
     return replace(
         found,
-        subject=Subject(dataset.name, dataset.split, model.fingerprint, noisy_seed, len(dataset.skipped)),
+        subject=Subject(
+            dataset.name, dataset.split, model.fingerprint, noisy_seed, len(dataset.skipped), dataset.drawn
+        ),
         clean_recall=None if noisy is None else _recall(clean),
         deferral=deferral,
         scene_names=name_scenes(model, encoded.images, labels),
@@ -124,12 +128,19 @@ def _out_of_domain(model: EvaluatedModel, stages: Stages, batch_size: int) -> tu
     return out_of_domain_features(model, batch_size=batch_size, progress=stages.next(OUT_OF_DOMAIN_PICTURES))
 
 
+def with_fine_grain(found: Evaluation, model: EvaluatedModel, dataset: Dataset) -> Evaluation:
+    """``found`` of ``model`` on ``dataset``, with captions put against their twins with one thing exchanged."""
+    if found.encoded is None:
+        raise ValueError("the evaluation kept no features; take one that evaluate() made")
+    return replace(found, fine_grain=fine_grain(model, found.encoded.images, dataset.records))
+
+
 def name_scenes(model: EvaluatedModel, images: Features, labels: Sequence[str | None]) -> SceneNames | None:
     """Ask for each label by its name among ``images``; None where there are no labels."""
     names = sorted({label for label in labels if label is not None})
     if not names:
         return None
-    queries = encode_texts(model, [asked(name) for name in names])
+    queries = encode_texts(model, [as_typed(name) for name in names])
     known = getattr(model, "domain", None)
     floor = None if known is None else known.least_match
     return scene_names(match(queries, images).similarity, names, labels, floor)
@@ -157,7 +168,7 @@ def evaluate_features(
     """
     matching = match(image_features, text_features)
     owner = np.asarray(image_of_caption)
-    i2t, t2i = standing_i2t(matching.similarity, owner), standing_t2i(matching.similarity, owner)
+    i2t, t2i = best_ranks_i2t(matching.similarity, owner), best_ranks_t2i(matching.similarity, owner)
     if degraded_mask is not None and degraded_captions is None:
         degraded_captions = degraded_mask[owner]
     caption_labels = None if labels is None else [labels[i] for i in owner]
@@ -168,7 +179,7 @@ def evaluate_features(
         captions=len(text_features),
         recall=recall_of(i2t, t2i, CUTOFFS),
         i2t=_direction(
-            Asked(matching.similarity, image_features, text_features, images, temperature),
+            DirectionQueries(matching.similarity, image_features, text_features, images, temperature),
             i2t,
             identity=matching.text_identity,
             degraded=degraded_mask,
@@ -176,7 +187,7 @@ def evaluate_features(
             out_of_domain=None if out_of_domain is None else out_of_domain[0],
         ),
         t2i=_direction(
-            Asked(matching.similarity.T, text_features, image_features, owner.astype(np.int64), temperature),
+            DirectionQueries(matching.similarity.T, text_features, image_features, owner.astype(np.int64), temperature),
             t2i,
             identity=matching.image_identity,
             degraded=degraded_captions,
@@ -187,8 +198,8 @@ def evaluate_features(
 
 
 def _direction(
-    asked: Asked,
-    standing: Standing,
+    asked: DirectionQueries,
+    ranks: BestRanks,
     *,
     identity: NDArray[np.int64],
     degraded: Mask | None,
@@ -198,7 +209,7 @@ def _direction(
     """One direction; ``labels`` of queries and gallery, ``out_of_domain`` features of other queries."""
     similarity, temperature = asked.similarity, asked.temperature
     scores = uncertainty_scores(similarity, temperature, identity=identity)
-    hits = {k: standing.hits(k) for k in ERROR_CUTOFFS}
+    hits = {k: ranks.hits(k) for k in ERROR_CUTOFFS}
     removed = None
     if labels is not None:
         removed = removed_class(similarity, *labels, temperature, identity=identity, present=scores)

@@ -23,8 +23,8 @@ _BLOCK_ELEMENTS = 1 << 22  # keeps the boolean temporaries of one block in a few
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where the best right answer of each query stands, all that recall at any L needs.
+class BestRanks:
+    """Where the best right answer of each query stands: all that recall at any L needs.
 
     ``better`` gallery items score strictly higher than the query's best right answer, ``tied`` items (itself
     included) score the same, and ``own`` of those are right answers. ``own`` is 0 for a query without any.
@@ -83,11 +83,11 @@ def recall(similarity: Similarity, image_of_caption: Owners, ks: Sequence[int] =
     Any caption of an image answers it; the one image of a caption answers that. A cutoff beyond the gallery's size
     gives 100. An image without captions stays in the gallery but asks nothing.
     """
-    return recall_of(standing_i2t(similarity, image_of_caption), standing_t2i(similarity, image_of_caption), ks)
+    return recall_of(best_ranks_i2t(similarity, image_of_caption), best_ranks_t2i(similarity, image_of_caption), ks)
 
 
-def recall_of(i2t: Standing, t2i: Standing, ks: Sequence[int] = (1, 5, 10)) -> Recall:
-    """Recall from the standings of both directions, which may come from two matrices (refined queries)."""
+def recall_of(i2t: BestRanks, t2i: BestRanks, ks: Sequence[int] = (1, 5, 10)) -> Recall:
+    """Recall from the ranks of both directions, which may come from two matrices (refined queries)."""
     if not ks:
         raise InputError("no cutoff given for recall; pass at least one, such as ks=(1, 5, 10)")
     return Recall({k: i2t.recall(k) for k in ks}, {k: t2i.recall(k) for k in ks})
@@ -95,16 +95,16 @@ def recall_of(i2t: Standing, t2i: Standing, ks: Sequence[int] = (1, 5, 10)) -> R
 
 def hits_i2t(similarity: Similarity, image_of_caption: Owners, k: int) -> NDArray[np.float64]:
     """Chance that each image finds one of its captions among the first ``k``; NaN for an image without captions."""
-    return standing_i2t(similarity, image_of_caption).hits(k)
+    return best_ranks_i2t(similarity, image_of_caption).hits(k)
 
 
 def hits_t2i(similarity: Similarity, image_of_caption: Owners, k: int) -> NDArray[np.float64]:
     """Chance that each caption finds its image among the first ``k``."""
-    return standing_t2i(similarity, image_of_caption).hits(k)
+    return best_ranks_t2i(similarity, image_of_caption).hits(k)
 
 
-def standing_i2t(similarity: Similarity, image_of_caption: Owners) -> Standing:
-    """Standing of every image's best caption among all captions."""
+def best_ranks_i2t(similarity: Similarity, image_of_caption: Owners) -> BestRanks:
+    """Ranks of every image's best caption among all captions."""
     matrix, owner = _checked(similarity, image_of_caption)
     images = matrix.shape[0]
     own_score = matrix[owner, np.arange(len(owner))]
@@ -118,11 +118,11 @@ def standing_i2t(similarity: Similarity, image_of_caption: Owners) -> Standing:
     for rows in _blocks(matrix):
         better[rows] = np.count_nonzero(matrix[rows] > best[rows, None], axis=1)
         tied[rows] = np.count_nonzero(matrix[rows] == best[rows, None], axis=1)
-    return Standing(better, tied, own.astype(np.int64))
+    return BestRanks(better, tied, own.astype(np.int64))
 
 
-def standing_t2i(similarity: Similarity, image_of_caption: Owners) -> Standing:
-    """Standing of every caption's image among all images."""
+def best_ranks_t2i(similarity: Similarity, image_of_caption: Owners) -> BestRanks:
+    """Ranks of every caption's image among all images."""
     matrix, owner = _checked(similarity, image_of_caption)
     best = matrix[owner, np.arange(len(owner))]
     better = np.zeros(len(owner), dtype=np.int64)
@@ -130,7 +130,7 @@ def standing_t2i(similarity: Similarity, image_of_caption: Owners) -> Standing:
     for rows in _blocks(matrix):
         better += np.count_nonzero(matrix[rows] > best, axis=0)
         tied += np.count_nonzero(matrix[rows] == best, axis=0)
-    return Standing(better, tied, np.ones(len(owner), dtype=np.int64))
+    return BestRanks(better, tied, np.ones(len(owner), dtype=np.int64))
 
 
 def as_matrix(similarity: Similarity) -> Matrix:

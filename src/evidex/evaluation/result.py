@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.evaluation.features import Encoded
+from evidex.evaluation.fine_grain import FineGrain
 from evidex.evaluation.query_uncertainty import Scores
 from evidex.evaluation.recall import Recall
 from evidex.evaluation.scene_names import SceneNames
@@ -92,6 +93,8 @@ class Subject:
     fingerprint: str = ""
     noisy_seed: int | None = None
     skipped: int = 0
+    drawn: bool = False
+    """Whether the split was drawn by the names of the files, as the authors have no val part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +113,8 @@ class Evaluation:
     deferral: tuple[Deferral, ...] = ()
     scene_names: SceneNames | None = None
     """Where the split has labels: what asking for them by name finds."""
+    fine_grain: FineGrain | None = None
+    """Where it was asked for: captions against their twins."""
     encoded: Encoded | None = None
     """The features, for figures that show answers."""
 
@@ -118,6 +123,7 @@ class Evaluation:
             "format": FORMAT,
             "dataset": self.subject.dataset,
             "split": self.subject.split,
+            "split_drawn": self.subject.drawn,
             "fingerprint": self.subject.fingerprint,
             "noisy_seed": self.subject.noisy_seed,
             "images": self.images,
@@ -129,6 +135,7 @@ class Evaluation:
             "uncertainty": {"i2t": self.i2t.to_json(), "t2i": self.t2i.to_json()},
             "deferral": [step.to_json() for step in self.deferral],
             "scene_names": None if self.scene_names is None else self.scene_names.to_json(),
+            "fine_grain": None if self.fine_grain is None else self.fine_grain.to_json(),
         }
 
 

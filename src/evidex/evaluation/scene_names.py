@@ -43,11 +43,6 @@ class SceneNames:
         }
 
 
-def asked(label: str) -> str:
-    """The label as somebody would type it."""
-    return " ".join(label.replace("_", " ").replace("-", " ").split())
-
-
 def scene_names(
     similarity: NDArray[Any], names: Sequence[str], labels: Sequence[str | None], floor: float | None = None
 ) -> SceneNames:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from evidex.data.val_part import RULE
+from evidex.evaluation.fine_grain import FineGrain
 from evidex.evaluation.recall import Recall
 from evidex.evaluation.result import DirectionResult, Evaluation, ScoreQuality
 from evidex.evaluation.scene_names import FIRST, SceneNames
@@ -39,6 +41,8 @@ def print_evaluation(evaluation: Evaluation, console: Console) -> None:
     console.print(recall_table(evaluation))
     if evaluation.scene_names is not None:
         console.print(f"[bold]Asked by name[/bold]\n{by_name(evaluation.scene_names)}\n")
+    if evaluation.fine_grain is not None:
+        console.print(fine_grain_table(evaluation.fine_grain))
     console.print(uncertainty_table(evaluation.i2t, "Image queries: AUROC of each score, and area under risk-coverage"))
     console.print(uncertainty_table(evaluation.t2i, "Text queries: AUROC of each score, and area under risk-coverage"))
 
@@ -46,7 +50,8 @@ def print_evaluation(evaluation: Evaluation, console: Console) -> None:
 def recall_table(evaluation: Evaluation) -> Table:
     """Recall in per cent, a row for the split, one for it without degradation and one a deferral ratio."""
     subject = evaluation.subject
-    title = f"Recall, {subject.dataset} {subject.split}: {evaluation.images:,} images, {evaluation.captions:,} captions"
+    split = f"{subject.split} (drawn: {RULE})" if subject.drawn else subject.split
+    title = f"Recall, {subject.dataset} {split}: {evaluation.images:,} images, {evaluation.captions:,} captions"
     table = _table(title)
     table.add_column("")
     for arrow in ("i→t", "t→i"):
@@ -75,6 +80,17 @@ def by_name(found: SceneNames) -> str:
             f"among their own {found.refused_at_home:.0%}."
         )
     return said
+
+
+def fine_grain_table(found: FineGrain) -> Table:
+    """A row an axis: which share of the images prefers its captions to their twins."""
+    table = _table("Fine grain: one thing in a caption exchanged (chance: 50 %)")
+    for name in ("exchanged", "prefer the true one", "95 % interval", "other pictures too", "images", "captions"):
+        table.add_column(name, justify="left" if name == "exchanged" else "right")
+    for axis, one in found.axes.items():
+        interval = f"{one.low:.1%} – {one.high:.1%}"
+        table.add_row(axis, f"{one.share:.1%}", interval, f"{one.elsewhere:.1%}", f"{one.images:,}", f"{one.pairs:,}")
+    return table
 
 
 def uncertainty_table(direction: DirectionResult, title: str) -> Table:

@@ -3,8 +3,10 @@
 from evidex.losses.contrastive import hardest_triplet_loss, info_nce_loss, polynomial_loss
 from evidex.losses.dirichlet import dirichlet_kl
 from evidex.losses.edl import EdlParts, edl_loss, edl_parts
+from evidex.losses.labels import label_loss
 from evidex.losses.relation import relation_loss
 from evidex.losses.total import Features, LossParts, total_loss
+from evidex.losses.twins import twin_loss
 from evidex.losses.ucl import ucl_loss
 
 __all__ = [
@@ -16,8 +18,10 @@ __all__ = [
     "edl_parts",
     "hardest_triplet_loss",
     "info_nce_loss",
+    "label_loss",
     "polynomial_loss",
     "relation_loss",
     "total_loss",
+    "twin_loss",
     "ucl_loss",
 ]

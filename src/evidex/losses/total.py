@@ -23,6 +23,7 @@ class Features:
     image_mentor: torch.Tensor | None = None
     text_mentor: torch.Tensor | None = None
     caption_ids: torch.Tensor | None = None  # equal ids mark equal sentences
+    image_ids: torch.Tensor | None = None  # equal ids mark the same picture
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def total_loss(features: Features, config: LossConfig, *, epoch: float, scale: t
     ``scale`` is the learnable logit scale, which InfoNCE alone uses.
     """
     similarity = features.image.float() @ features.text.float().T  # Eq. 1, both directions
-    ignore = _equal_captions(features, config)
+    ignore = _no_negatives(features, config)
     if config.objective == "elc":
         parts = _elc(similarity, features, config, epoch, ignore)
     elif config.objective == "infonce":
@@ -98,9 +99,10 @@ def _relation(student: torch.Tensor, mentor: torch.Tensor | None, config: LossCo
     return relation_loss(student, mentor, temperature=config.relation_temperature)
 
 
-def _equal_captions(features: Features, config: LossConfig) -> torch.Tensor | None:
-    """Return the off-diagonal pairs (image i, caption j) where caption j is the very sentence of image i."""
-    if not config.mask_equal_captions or features.caption_ids is None:
+def _no_negatives(features: Features, config: LossConfig) -> torch.Tensor | None:
+    """Return the off-diagonal pairs (image i, caption j) where caption j says or shows the same as that of image i."""
+    ids = [features.caption_ids if config.mask_equal_captions else None, features.image_ids]
+    equal = [each[:, None] == each for each in ids if each is not None]
+    if not equal:
         return None
-    equal = features.caption_ids[:, None] == features.caption_ids
-    return equal & ~torch.eye(len(equal), dtype=torch.bool, device=equal.device)
+    return torch.stack(equal).any(0) & ~torch.eye(len(equal[0]), dtype=torch.bool, device=equal[0].device)

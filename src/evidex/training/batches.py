@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from evidex.data.datasets import Dataset
-from evidex.errors import DataError
+from evidex.training.mix import Mix
 
 
 @dataclass(frozen=True)
@@ -40,28 +40,21 @@ def spread(count: int, wanted: int) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, min(wanted, count)).astype(np.int64))
 
 
-def steps_per_epoch(dataset: Dataset, batch_size: int) -> int:
-    """Return how many whole batches an epoch has; K stays the same in each, the rest waits for the next shuffle."""
-    steps = len(dataset) // batch_size
-    if steps == 0:
-        raise DataError(
-            f"split '{dataset.split}' has {len(dataset)} images, fewer than batch_size = {batch_size}; lower it"
-        )
-    return steps
+def epoch_batches(
+    dataset: Dataset, *, batch_size: int, pairings: int, seed: int, epoch: int, mix: Mix | None = None
+) -> Iterator[Batch]:
+    """Yield the batches of ``epoch``: each image once, or as ``mix`` says, with ``pairings`` of its captions.
 
-
-def epoch_batches(dataset: Dataset, *, batch_size: int, pairings: int, seed: int, epoch: int) -> Iterator[Batch]:
-    """Yield the batches of ``epoch``: each image once, with ``pairings`` of its captions, distinct if it can."""
+    The captions of an image in one batch are distinct if they can be.
+    """
     rng = np.random.default_rng([seed, epoch])
-    order = rng.permutation(len(dataset))
+    batches = (mix or Mix((len(dataset),))).batches(batch_size, rng)
     starts = np.searchsorted(dataset.image_of_caption, np.arange(len(dataset) + 1))
-    steps = steps_per_epoch(dataset, batch_size)
-    for index in range(steps):
-        images = order[index * batch_size : (index + 1) * batch_size]
+    for index, images in enumerate(batches):
         counts = starts[images + 1] - starts[images]
         first = (rng.random(batch_size) * counts).astype(np.int64)
         offsets = (first[None] + np.arange(pairings)[:, None]) % counts
-        yield Batch(epoch * steps + index, images, starts[images] + offsets)
+        yield Batch(epoch * len(batches) + index, images, starts[images] + offsets)
 
 
 def step_generator(seed: int, step: int) -> torch.Generator:

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from evidex.checked import to_table
+from evidex.config import Config, merged
 from evidex.documents import parse_json
 from evidex.errors import ModelError
 from evidex.files import write_atomic
@@ -77,12 +79,21 @@ def load_checkpoint(path: Path, state: TrainState, config: dict[str, Any]) -> No
 
 
 def _compared(config: dict[str, Any]) -> dict[str, Any]:
-    """Return ``config`` without what makes no other run: how often it is saved, and old switches that were off."""
+    """Return ``config`` without what makes no other run: how often it is saved, and old switches that were off.
+
+    Switches that are younger than a checkpoint are as they are where nobody sets them.
+    """
+    config = _plain(merged(to_table(Config()), config))
     ours = {**config, "train": {**config.get("train", {}), "checkpoint_every": None}}
     for section, switches in _OFF.items():
         values = ours.get(section, {})
         ours[section] = {key: value for key, value in values.items() if key not in switches or value != switches[key]}
     return ours
+
+
+def _plain(config: dict[str, Any]) -> Any:
+    """As a file holds it: a list is a list."""
+    return json.loads(json.dumps(config))
 
 
 def _under(prefix: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -40,18 +40,23 @@ class World:
         return self.rank == 0
 
     def share(self, count: int) -> slice:
-        """Return this process's part of ``count`` items, which must divide evenly."""
-        each = count // self.size
-        return slice(self.rank * each, (self.rank + 1) * each)
+        """Return this process's part of ``count`` items; parts differ by one item at most."""
+        return self._shares(count)[self.rank]
 
-    def gather(self, own: torch.Tensor) -> torch.Tensor:
-        """Return the rows of all processes in order; gradient flows to ``own`` alone."""
+    def gather(self, own: torch.Tensor, count: int) -> torch.Tensor:
+        """Return the rows of all processes in order, ``count`` in all; gradient flows to ``own`` alone."""
         if self.size == 1:
             return own
-        parts = [torch.empty_like(own) for _ in range(self.size)]
-        dist.all_gather(parts, own.detach().contiguous())
-        parts[self.rank] = own
-        return torch.cat(parts)
+        shares = [part.stop - part.start for part in self._shares(count)]
+        rows = own.detach().new_zeros(max(shares), *own.shape[1:])
+        rows[: len(own)] = own.detach()
+        parts = [torch.empty_like(rows) for _ in shares]
+        dist.all_gather(parts, rows)
+        return torch.cat([own if rank == self.rank else parts[rank][:length] for rank, length in enumerate(shares)])
+
+    def _shares(self, count: int) -> list[slice]:
+        ends = [count * (rank + 1) // self.size for rank in range(self.size)]
+        return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Add up the gradients of all processes; what a loss does not use has none in any of them."""

@@ -11,19 +11,17 @@ from typing import Any
 import torch
 
 from evidex.config import Config
-from evidex.data.datasets import load_dataset
+from evidex.data.sources import load_sources
 from evidex.encoders.model import Model, load_model
-from evidex.errors import ConfigError
 from evidex.files import check_folder
 from evidex.progress import Progress, silent
-from evidex.training.batches import epoch_batches, step_generator, steps_per_epoch
+from evidex.training.batches import epoch_batches, step_generator
 from evidex.training.distributed import World
 from evidex.training.lessons import Lessons
+from evidex.training.material import Material, mix_of, prepare, taught_texts, val_set
 from evidex.training.measure_domain import measure_saved_domain
-from evidex.training.mentoring import mentor_features
 from evidex.training.run_folder import RunFolder
 from evidex.training.schedule import cosine, set_learning_rate
-from evidex.training.splits import PreparedSplit, prepare_split
 from evidex.training.start import build_start, check_batch, compile_layers
 from evidex.training.state import Progressed, TrainState
 from evidex.training.step import take_step
@@ -66,36 +64,30 @@ def train(
     progress: Progress = silent,
 ) -> TrainedRun:
     """Train as ``config`` says, from the run's checkpoint if there is one, and return the best model on val."""
-    if not config.data.path:
-        raise ConfigError("data.path is empty; name the folder of a dataset, e.g. --set data.path=DATASET")
+    sources = load_sources(config.data)
+    steps = mix_of(sources, config).steps(config.train.batch_size)
     check_folder(Path(config.output))
     world, watch = World.start(), watch or _unheard
     check_batch(config, world)
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    train_set = load_dataset(Path(config.data.path), config.data.train_split)
-    val_set = load_dataset(Path(config.data.path), config.data.val_split)
 
     torch.manual_seed(config.seed)
-    state = TrainState.begin(build_start(config, train_set).to(device), config.train)
+    state = TrainState.begin(build_start(config, taught_texts(sources)).to(device), config.train)
     if config.train.compile:
         compile_layers(state.encoder)
-    folder = RunFolder(config, writes=world.main)
+    folder = RunFolder(config, [source.row() for source in sources.all], writes=world.main)
     folder.open(state, restart=restart)
+    material = prepare(config, sources, state.encoder, device, progress)
 
-    split = prepare_split(train_set, state.encoder, progress)
-    val = prepare_split(val_set, state.encoder, progress)
-    mentors = mentor_features(config, train_set, split.sentences.texts, device, progress)
-    lessons = Lessons(split, mentors, config.data)
-
-    total = config.train.epochs * steps_per_epoch(train_set, config.train.batch_size)
+    total = config.train.epochs * steps
     for epoch in range(state.progressed.epoch, config.train.epochs):
-        summary = _epoch(epoch, state, lessons, config, world, watch)
-        _close_epoch(summary, state, config, folder, split, val)
+        summary = _epoch(epoch, state, material.lessons, config, world, watch)
+        _close_epoch(summary, state, config, folder, material)
         watch(Report(epoch, total * (epoch + 1) // config.train.epochs, total, summary["loss"], summary))
         world.barrier()
 
     if world.main:
-        measure_saved_domain(folder.model, str(device), train_set.captions, val_set)
+        measure_saved_domain(folder.model, str(device), [*taught_texts(sources), *sources.texts], val_set(sources))
     world.barrier()
     return TrainedRun(load_model(folder.model, device=str(device)), folder.model, state.progressed.history)
 
@@ -105,13 +97,15 @@ def _epoch(
 ) -> dict[str, Any]:
     """Run one epoch's steps and return its mean loss parts and speed."""
     dataset, size = lessons.split.dataset, config.train.batch_size
-    steps = steps_per_epoch(dataset, size)
+    steps = lessons.mix.steps(size)
     total = steps * config.train.epochs
     pairings = config.data.captions_per_image
     sums: dict[str, float] = {}
     started = time.perf_counter()
     state.encoder.train()
-    for batch in epoch_batches(dataset, batch_size=size, pairings=pairings, seed=config.seed, epoch=epoch):
+    for batch in epoch_batches(
+        dataset, batch_size=size, pairings=pairings, seed=config.seed, epoch=epoch, mix=lessons.mix
+    ):
         set_learning_rate(state.optimizer, cosine(batch.step, total, config.train.warmup_steps))
         generator = step_generator(config.seed, batch.step)
         pairs = lessons.pairs(batch, state.encoder, generator)
@@ -133,18 +127,20 @@ def _close_epoch(
     state: TrainState,
     config: Config,
     folder: RunFolder,
-    split: PreparedSplit,
-    val: PreparedSplit,
+    material: Material,
 ) -> None:
     """Measure on val where it is due, keep what is best, and save where the run stands; ``summary`` gets the scores."""
     done, best = summary["epoch"], state.progressed.best_rsum
     last = done == config.train.epochs
     if last or done % config.train.evaluate_every == 0:
-        encoder = finished(state.kept, config.train.whiten, split)
-        scores = validate(encoder, val)
+        encoder = finished(state.kept, config.train.whiten, material.lessons.split)
+        found = validate(encoder, material.val)
+        scores = found.recall
         summary |= {"val_rsum": scores.rsum, "val_i2t": scores.i2t, "val_t2i": scores.t2i}
+        if len(found.sources) > 1:
+            summary["val_sources"] = found.sources
         if scores.rsum > best:
-            folder.save_best(encoder, done, scores)
+            folder.save_best(encoder, done, found)
         best = max(best, scores.rsum)
     state.progressed = Progressed(done, [*state.progressed.history, summary], best)
     folder.save(state, checkpoint=last or done % config.train.checkpoint_every == 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,22 +30,32 @@ class MentorFeatures:
 
 
 def mentor_features(
-    config: Config, dataset: Dataset, sentences: list[str], device: torch.device, progress: Progress = silent
+    config: Config,
+    datasets: Sequence[Dataset],
+    sentences: list[str],
+    device: torch.device,
+    progress: Progress = silent,
 ) -> MentorFeatures:
-    """Return the features of the mentors that ``config`` names, from the cache where it has them."""
+    """Return the features of the mentors that ``config`` names, from the cache where it has them.
+
+    The images are those of all ``datasets``, one after another; each dataset is in the cache for itself.
+    """
     if config.loss.objective != "elc" or not (config.loss.relation or config.loss.b4):
         return MentorFeatures(None, None)
     from evidex.encoders.mentors.feature_cache import cached_features, content_digest
 
+    def image_features(dataset: Dataset, mentor: ImageMentor) -> np.ndarray:
+        return cached_features(
+            mentor.fingerprint,
+            content_digests(dataset),
+            lambda rows: mentor.features([dataset.open_image(row) for row in rows]),
+            progress=progress,
+        )
+
     image = text = None
     if config.mentors.image:
         image_mentor = _image_mentor(config.mentors.image, device)
-        image = cached_features(
-            image_mentor.fingerprint,
-            content_digests(dataset),
-            lambda rows: image_mentor.features([dataset.open_image(row) for row in rows]),
-            progress=progress,
-        )
+        image = np.concatenate([image_features(dataset, image_mentor) for dataset in datasets])
     if config.mentors.text:
         text_mentor = _text_mentor(config.mentors.text, device)
         text = cached_features(

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from evidex.checked import to_table
 from evidex.config import Config
 from evidex.encoders.model import Model
 from evidex.encoders.protocol import DualEncoder
-from evidex.evaluation.recall import Recall
 from evidex.files import write_json_atomic
 from evidex.training.checkpoint import load_checkpoint, save_checkpoint
 from evidex.training.state import TrainState
+from evidex.training.validation import Validation
 
 
 class RunFolder:
     """What a run leaves in ``config.output``; every file is replaced whole."""
 
-    def __init__(self, config: Config, *, writes: bool) -> None:
+    def __init__(self, config: Config, sources: Sequence[dict[str, Any]], *, writes: bool) -> None:
+        """``sources`` are the rows of the table of sources, before anything is measured."""
         self._path = Path(config.output)
         self._temperature = config.loss.temperature
         self._table = to_table(config)
+        self._sources = sources
         self._writes = writes
         self.model = self._path / "model.safetensors"
         self._checkpoint = self._path / "checkpoint.safetensors"
@@ -32,11 +36,14 @@ class RunFolder:
         if self._writes:
             write_json_atomic(self._path / "experiment.json", self._table)
 
-    def save_best(self, encoder: DualEncoder, epoch: int, scores: Recall) -> None:
-        """Write the model after ``epoch`` epochs, the best on val so far."""
-        if self._writes:
-            card = {"config": self._table, "epoch": epoch, "val": scores.to_json()}
-            Model(encoder, self._temperature, card=card).save(self.model)
+    def save_best(self, encoder: DualEncoder, epoch: int, found: Validation) -> None:
+        """Write the model after ``epoch`` epochs, the best on val so far, and what it scores on each source."""
+        if not self._writes:
+            return
+        sources = [row | found.sources[row["name"]] for row in self._sources]
+        card = {"config": self._table, "epoch": epoch, "val": found.recall.to_json(), "sources": sources}
+        Model(encoder, self._temperature, card=card).save(self.model)
+        write_json_atomic(self._path / "sources.json", sources)
 
     def save(self, state: TrainState, *, checkpoint: bool) -> None:
         """Write the history, and after the epochs that the configuration names the whole state."""

@@ -28,19 +28,29 @@ class PreparedSplit:
 
     def pictures(self, rows: np.ndarray) -> torch.Tensor:
         """The pixels of ``rows``, where they are."""
-        if isinstance(self.pixels, torch.Tensor):
-            return self.pixels[torch.from_numpy(rows).to(self.pixels.device)]
-        return torch.from_numpy(self.pixels[rows])
+        return take(self.pixels, rows)
+
+
+def take(pixels: np.ndarray | torch.Tensor, rows: np.ndarray) -> torch.Tensor:
+    """The pictures at ``rows``, where they are."""
+    if isinstance(pixels, torch.Tensor):
+        return pixels[torch.from_numpy(rows).to(pixels.device)]
+    return torch.from_numpy(pixels[rows])
+
+
+def prepare_pixels(dataset: Dataset, encoder: DualEncoder, progress: Progress) -> np.ndarray | torch.Tensor:
+    """Decode the pictures, or take them from the cache; on the encoder's accelerator if they fit."""
+    how = f"{type(encoder).__name__}-{encoder.image_size}"
+    pixels = prepared_pixels(dataset, encoder.prepare_image, encoder.image_size, how, progress=progress)
+    resident = encoder.device.type == "cuda" and pixels.nbytes < _RESIDENT_BYTES
+    return torch.from_numpy(np.array(pixels)).to(encoder.device) if resident else pixels
 
 
 def prepare_split(dataset: Dataset, encoder: DualEncoder, progress: Progress) -> PreparedSplit:
     """Decode the pictures, or take them from the cache, and tokenise the captions."""
-    how = f"{type(encoder).__name__}-{encoder.image_size}"
-    pixels = prepared_pixels(dataset, encoder.prepare_image, encoder.image_size, how, progress=progress)
-    resident = encoder.device.type == "cuda" and pixels.nbytes < _RESIDENT_BYTES
-    ready = torch.from_numpy(np.array(pixels)).to(encoder.device) if resident else pixels
+    pixels = prepare_pixels(dataset, encoder, progress)
     sentences = Sentences.of(dataset.captions)
     tokens = encoder.tokenize(sentences.texts)
     mask = tokens.get("attention_mask", torch.ones_like(tokens["input_ids"]))
     on_device = {name: ids.to(encoder.device) for name, ids in tokens.items()}
-    return PreparedSplit(dataset, ready, sentences, on_device, mask.sum(1).numpy())
+    return PreparedSplit(dataset, pixels, sentences, on_device, mask.sum(1).numpy())

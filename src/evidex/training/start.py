@@ -7,15 +7,14 @@ from pathlib import Path
 from torch import nn
 
 from evidex.config import Config
-from evidex.data.datasets import Dataset
 from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.towers import TowerEncoder, from_pretrained_towers, new_compact
 from evidex.errors import ConfigError
 from evidex.training.distributed import World
 
 
-def build_start(config: Config, train_set: Dataset) -> DualEncoder:
-    """Return the encoder that ``config`` names, as it is before training."""
+def build_start(config: Config, texts: list[str]) -> DualEncoder:
+    """Return the encoder that ``config`` names, as it is before training with ``texts``."""
     if config.encoder.kind == "clip":
         from evidex.encoders.clip.encoder import ClipEncoder
 
@@ -28,7 +27,7 @@ def build_start(config: Config, train_set: Dataset) -> DualEncoder:
     encoder: TowerEncoder = (
         from_pretrained_towers(config.encoder)
         if config.encoder.kind == "towers"
-        else new_compact(config.encoder, train_set.captions)
+        else new_compact(config.encoder, texts)
     )
     encoder.freeze_batch_norm = config.encoder.freeze_batch_norm
     return encoder

@@ -17,14 +17,28 @@ from torch import nn
 from evidex.config import Config, LossConfig
 from evidex.encoders.protocol import DualEncoder
 from evidex.errors import TrainingError
+from evidex.losses.labels import label_loss
 from evidex.losses.total import Features, LossParts, total_loss
+from evidex.losses.twins import twin_loss
 from evidex.training.distributed import World
 from evidex.training.state import TrainState
 
 
 @dataclass(frozen=True)
+class Labelled:
+    """L pictures with labels beside the pairs: which of C each has (L,), and which exclude each other (C, C)."""
+
+    label: torch.Tensor
+    exclude: torch.Tensor
+
+
+@dataclass(frozen=True)
 class Pairs:
-    """One step's pairs on the device: K pictures, and m · K captions as m pairings one after another."""
+    """One step's pairs on the device: K pictures, and m · K captions as m pairings one after another.
+
+    ``pixels`` holds L pictures with labels after those; ``tokens`` the captions' twins, as many as there are captions,
+    and the C labels.
+    """
 
     pixels: torch.Tensor
     tokens: dict[str, torch.Tensor]
@@ -32,6 +46,9 @@ class Pairs:
     text_mentor: torch.Tensor | None
     caption_ids: torch.Tensor
     pairings: int = 1
+    image_ids: torch.Tensor | None = None  # equal ids mark the same picture
+    has_twin: torch.Tensor | None = None  # (m · K,) None where no twins are there
+    labels: Labelled | None = None
 
 
 def take_step(
@@ -75,7 +92,7 @@ def compute_gradients(
     """Leave the gradient of the step's loss in the parameters and return the loss."""
     chunk_size, bf16 = config.train.chunk_size, config.train.bf16
     images = _chunks(len(pairs.pixels), chunk_size, world)
-    texts = _chunks(len(pairs.caption_ids), chunk_size * pairs.pairings, world)
+    texts = _chunks(len(pairs.tokens["input_ids"]), chunk_size * pairs.pairings, world)
     whole = len(images) == 1  # then the first run's graph is kept instead of running again
 
     def image_chunk(part: slice) -> torch.Tensor:
@@ -89,7 +106,9 @@ def compute_gradients(
     own_image = torch.cat(zimg).detach().requires_grad_()
     own_text = torch.cat(ztxt).detach().requires_grad_()
 
-    parts = _loss(world.gather(own_image), world.gather(own_text), pairs, config.loss, epoch, scale)
+    image = world.gather(own_image, len(pairs.pixels))
+    text = world.gather(own_text, len(pairs.tokens["input_ids"]))
+    parts = _loss(image, text, pairs, config.loss, epoch, scale)
     if not torch.isfinite(parts.total):
         bad = [name for name, part in parts.parts.items() if not torch.isfinite(part)]
         raise TrainingError(f"the loss is not finite (part {', '.join(bad)}); lower the learning rate or its weight")
@@ -106,16 +125,39 @@ def compute_gradients(
 def _loss(
     image: torch.Tensor, text: torch.Tensor, pairs: Pairs, loss: LossConfig, epoch: float, scale: nn.Parameter
 ) -> LossParts:
-    """Return the mean loss over the pairings."""
+    """Return the mean loss over the pairings, and what twins and labels add to it."""
+    captions = len(pairs.caption_ids)
+    count = captions // pairs.pairings
     results = []
     for pairing in range(pairs.pairings):
-        part = slice(pairing * len(image), (pairing + 1) * len(image))
+        part = slice(pairing * count, (pairing + 1) * count)
         text_mentor = None if pairs.text_mentor is None else pairs.text_mentor[part]
-        features = Features(image, text[part], pairs.image_mentor, text_mentor, pairs.caption_ids[part])
+        features = Features(
+            image[:count], text[part], pairs.image_mentor, text_mentor, pairs.caption_ids[part], pairs.image_ids
+        )
         results.append(total_loss(features, loss, epoch=epoch, scale=scale.exp()))
     names = results[0].parts
     means = {name: torch.stack([result.parts[name] for result in results]).mean() for name in names}
-    return LossParts(torch.stack([result.total for result in results]).mean(), means)
+    total = torch.stack([result.total for result in results]).mean()
+    beside = _beside(image, text, pairs, loss)
+    return LossParts(total + sum(beside.values()) if beside else total, means | beside)
+
+
+def _beside(image: torch.Tensor, text: torch.Tensor, pairs: Pairs, loss: LossConfig) -> dict[str, torch.Tensor]:
+    """The weighted parts of the loss that are not between the pairs of the batch."""
+    parts = {}
+    captions = len(pairs.caption_ids)
+    count = captions // pairs.pairings
+    if pairs.has_twin is not None:
+        pictures = image[:count].float().repeat(pairs.pairings, 1)
+        true, twin = ((pictures * rows.float()).sum(1) for rows in (text[:captions], text[captions : 2 * captions]))
+        chosen = pairs.has_twin
+        parts["twins"] = loss.twins * twin_loss(true[chosen], twin[chosen], temperature=loss.temperature)
+    if pairs.labels is not None:
+        label, exclude = pairs.labels.label, pairs.labels.exclude
+        similarity = image[count:].float() @ text[-len(exclude) :].float().T
+        parts["labels"] = loss.labels * label_loss(similarity, label, exclude, temperature=loss.temperature)
+    return parts
 
 
 def _run(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evidex.encoders.model import Model
 from evidex.retrieval.indexing import decode_worker
-from evidex.retrieval.indexing.decode_worker import Content, Message, Task, WorkerSettings
+from evidex.retrieval.indexing.decode_worker import Content, DecodeTask, Message, WorkerSettings
 
 
 class Pool:
@@ -21,7 +21,7 @@ class Pool:
     """Called between any two messages."""
 
     def __init__(
-        self, tasks: Iterable[Task], settings: WorkerSettings, *, wanted: Callable[[Content], bool], **_: object
+        self, tasks: Iterable[DecodeTask], settings: WorkerSettings, *, wanted: Callable[[Content], bool], **_: object
     ) -> None:
         self._tasks = list(tasks)
         self._settings = settings

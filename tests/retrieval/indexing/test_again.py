@@ -15,7 +15,7 @@ from evidex.data.discover import FoundFile
 from evidex.data.items import ReadOptions
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions, IndexReport, decode_worker
-from evidex.retrieval.indexing.decode_worker import Failed, Fit, Message, Task, WorkerSettings
+from evidex.retrieval.indexing.decode_worker import DecodeTask, Failed, Fit, Message, WorkerSettings
 from tests.retrieval.archive import WORDS, picture, tiny_model, write_images, write_raster
 from tests.retrieval.indexing.churning import differences, rows_of
 
@@ -112,7 +112,7 @@ def test_a_gallery_that_an_earlier_version_spoiled_is_healed(gallery: Gallery, t
 def _read(path: Path, between: int) -> list[Message]:
     """What the decoder says of ``path``, which is rewritten after so many messages."""
     settings = WorkerSettings(ReadOptions(), Fit("square", 32))
-    task = Task(FoundFile.at(str(path)), ask=True)
+    task = DecodeTask(FoundFile.at(str(path)), ask=True)
     said: list[Message] = []
 
     class Asked:

@@ -206,7 +206,7 @@ def test_a_worker_that_dies_names_its_file(gallery: Gallery, tmp_path: Path, mon
 
 def test_a_file_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from evidex.data.discover import discover
-    from evidex.retrieval.indexing.decode_worker import Failed, Picture, Task, WorkerSettings
+    from evidex.retrieval.indexing.decode_worker import DecodeTask, Failed, Picture, WorkerSettings
     from evidex.retrieval.indexing.decoding import DecodePool
 
     write_images(tmp_path / "a", 3)
@@ -217,7 +217,7 @@ def test_a_file_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.Monke
         " and str(args[0]).endswith('scene_0001.png') else None)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hook"))
-    tasks = [Task(file) for file in discover([tmp_path / "a"]).files]
+    tasks = [DecodeTask(file) for file in discover([tmp_path / "a"]).files]
     settings = WorkerSettings(ReadOptions(), Fit("square", 32))
     with DecodePool(tasks, settings, workers=1, wanted=lambda *_: True, patience=4.0) as pool:
         messages = list(pool)

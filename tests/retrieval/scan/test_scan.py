@@ -247,9 +247,9 @@ def test_kernels_compile_where_no_cache_can_be_written(tmp_path: Path) -> None:
 def test_cached_kernels_notice_a_change_in_what_they_call(tmp_path: Path) -> None:
     shared = copy_of_the_package(tmp_path) / "retrieval" / "scan" / "compiled.py"
     program = (
-        "import numpy as np; from evidex.retrieval.scan.kernels import Span, scan_exactly;"
+        "import numpy as np; from evidex.retrieval.scan.kernels import RowSpan, scan_exactly;"
         "heap = np.full(1, -9.0), np.full(1, -1);"
-        "span = Span(heap[1], False, 0, 3, 0);"
+        "span = RowSpan(heap[1], False, 0, 3, 0);"
         "scan_exactly(np.ones(1, np.float32), np.ones((3, 1), np.float32), span, *heap, 0);"
         "print(heap[1][0])"
     )

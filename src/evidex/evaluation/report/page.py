@@ -26,14 +26,14 @@ from evidex.evaluation.report.words import (
     refinement_words,
     uncertainty_words,
 )
-from evidex.evaluation.report.work import Place
+from evidex.evaluation.report.work import ReportPlace
 from evidex.files import write_atomic
 
 _BASELINES = ("max_similarity", "margin", "entropy")
 _CONDITIONS = {"clean": "the clean split", "noisy": "the noisy split"}
 
 
-def write_report(plan: Plan, work: Work, place: Place) -> Path:
+def write_report(plan: Plan, work: Work, place: ReportPlace) -> Path:
     """Write ``report.html``, the numbers beside it as CSV and JSON, and the figures as PNG."""
     results = Results(plan, work, place)
     files = write_files(results, place.output / "tables")

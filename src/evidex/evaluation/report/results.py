@@ -12,7 +12,7 @@ from evidex.errors import DataError
 from evidex.evaluation.query_uncertainty import SCORE_NAMES
 from evidex.evaluation.report.jobs import Job, Measure, Work
 from evidex.evaluation.report.plan import WHOLE, Plan
-from evidex.evaluation.report.work import Place
+from evidex.evaluation.report.work import ReportPlace
 from evidex.old_names import with_new_keys
 from evidex.retrieval.certainty.learned_score import LEARNED
 
@@ -76,7 +76,7 @@ PARTS = ("EDL", "UW", "KL", "RL", "UCL")
 class Results:
     """Reads what the jobs measured."""
 
-    def __init__(self, plan: Plan, work: Work, place: Place) -> None:
+    def __init__(self, plan: Plan, work: Work, place: ReportPlace) -> None:
         self.plan, self.work, self.place = plan, work, place
         self._read: dict[str, dict[str, Any]] = {}
 

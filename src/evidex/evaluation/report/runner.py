@@ -12,7 +12,7 @@ from evidex.evaluation.engine.digests import config_digest
 from evidex.evaluation.engine.tasks import alone, results
 from evidex.evaluation.report.jobs import Job, Start, Work, dataset_digest, expand
 from evidex.evaluation.report.plan import ModelPlan, Plan, training_config
-from evidex.evaluation.report.work import Done, Place, finished, run_job
+from evidex.evaluation.report.work import Done, ReportPlace, finished, run_job
 from evidex.files import check_folder, write_json_atomic
 from evidex.progress import Progress, silent
 
@@ -24,7 +24,7 @@ def _unheard(line: str) -> None:
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedReport:
     """Where the report is, and how much of its work was done now."""
 
     report: Path
@@ -36,7 +36,7 @@ class Finished:
 
 def run_benchmark(
     plan: Plan, output: Path | None = None, *, watch: Watcher = _unheard, progress: Progress = silent
-) -> Finished:
+) -> FinishedReport:
     """Do what ``plan`` says in ``output`` and write the report; what is there already is not done again.
 
     ``watch`` hears a line about each finished piece of work, ``progress`` counts the jobs.
@@ -53,12 +53,12 @@ def run_benchmark(
         work = expand(plan, place.dataset_path, place.dataset_digest, start)
         done = [*started, *_run_all(work, place, plan.jobs, watch, progress)]
         report = write_report(plan, work, place)
-    return Finished(
+    return FinishedReport(
         report, output, len(work.jobs), sum(part.trained for part in done), sum(part.measured for part in done)
     )
 
 
-def _place(plan: Plan, output: Path, watch: Watcher) -> Place:
+def _place(plan: Plan, output: Path, watch: Watcher) -> ReportPlace:
     """The dataset, rendered if the plan names none."""
     from evidex.data.datasets import load_dataset
     from evidex.scenes import render_archive
@@ -74,10 +74,10 @@ def _place(plan: Plan, output: Path, watch: Watcher) -> Place:
     names = dict.fromkeys([settings.data.train_split, settings.data.val_split, data.split])
     if all(model.path for model in plan.model):
         names = {data.split: None}
-    return Place(output, path, data.split, dataset_digest([load_dataset(path, name) for name in names]))
+    return ReportPlace(output, path, data.split, dataset_digest([load_dataset(path, name) for name in names]))
 
 
-def _start(plan: Plan, place: Place, watch: Watcher) -> tuple[Start | None, list[Done]]:
+def _start(plan: Plan, place: ReportPlace, watch: Watcher) -> tuple[Start | None, list[Done]]:
     """The common start, trained and exported if it is not there yet."""
     from evidex.data.datasets import load_dataset
     from evidex.evaluation.report.start import export_start, read_start
@@ -102,7 +102,7 @@ def _start(plan: Plan, place: Place, watch: Watcher) -> tuple[Start | None, list
     return Start(digest, folder, str(noted["image_tower"]), plan.start.mentors), done
 
 
-def _run_all(work: Work, place: Place, jobs: int, watch: Watcher, progress: Progress) -> list[Done]:
+def _run_all(work: Work, place: ReportPlace, jobs: int, watch: Watcher, progress: Progress) -> list[Done]:
     waiting = [job for job in work.jobs.values() if not finished(job, place)]
     total, count = len(work.jobs), len(work.jobs) - len(waiting)
     progress(count, total)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class ReportPlace:
     """Where jobs find the data and leave their results."""
 
     output: Path
@@ -45,12 +45,12 @@ class Done:
     measured: int
 
 
-def finished(job: Job, place: Place) -> bool:
+def finished(job: Job, place: ReportPlace) -> bool:
     trained = bool(job.path) or is_trained(place.folder(job), job.digest)
     return trained and all(place.measured(job, measure).is_file() for measure in job.measures)
 
 
-def run_job(job: Job, place: Place) -> Done:
+def run_job(job: Job, place: ReportPlace) -> Done:
     """Do what of ``job`` is not done yet. Every result appears whole or not at all, so it may be killed at any time."""
     from evidex.data.datasets import load_dataset
     from evidex.encoders.model import load_model

@@ -12,7 +12,7 @@ from evidex.errors import ConfigError, EvidexError, outcome
 from evidex.evaluation.study.plan import load_study
 from evidex.evaluation.study.runner import run_study
 from evidex.evaluation.study.runs import expand
-from evidex.evaluation.study.work import Place
+from evidex.evaluation.study.work import StudyPlace
 
 DESCRIPTION = """Train variants of one configuration and measure them, one line of results a run.
 
@@ -56,7 +56,7 @@ def _study(given: argparse.Namespace) -> int:
     if not dataset:
         raise ConfigError(f"{given.plan}: no dataset; name its folder with dataset or --dataset")
     runs = expand(study, given.output, dataset, given.set)
-    place = Place(given.output, dataset, time.time() + given.until, given.keep)
+    place = StudyPlace(given.output, dataset, time.time() + given.until, given.keep)
     done = run_study(runs, place, only=given.only, jobs=given.jobs, lines=given.results)
     print(f"{done.done} runs done now, {done.failed} of them failed; results: {done.results}", file=sys.stderr)
     return 1 if done.failed else 0

@@ -13,7 +13,7 @@ from evidex.documents import parse_json, read_text
 from evidex.errors import ConfigError, DataError
 from evidex.evaluation.engine.tasks import alone, results
 from evidex.evaluation.study.runs import Run, chosen
-from evidex.evaluation.study.work import Place, do_run
+from evidex.evaluation.study.work import StudyPlace, do_run
 from evidex.files import check_folder, write_atomic
 
 
@@ -27,7 +27,7 @@ class Studied:
 
 
 def run_study(
-    runs: Sequence[Run], place: Place, *, only: Sequence[str] = (), jobs: int = 1, lines: Path | None = None
+    runs: Sequence[Run], place: StudyPlace, *, only: Sequence[str] = (), jobs: int = 1, lines: Path | None = None
 ) -> Studied:
     """Do ``runs``, or ``only`` some of them; each adds its line to ``lines`` (default: results.jsonl in the output)."""
     wanted = chosen(runs, only)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class StudyPlace:
     """Where runs find the data and leave their models, and how long they may begin."""
 
     output: Path
@@ -30,7 +30,7 @@ class Place:
     keep: bool = False  # checkpoints of finished runs
 
 
-def do_run(run: Run, place: Place) -> dict[str, Any] | None:
+def do_run(run: Run, place: StudyPlace) -> dict[str, Any] | None:
     """The line of ``run``, its failure too; None where it was too late to begin."""
     from evidex.evaluation.study.measure import measure
 
@@ -48,7 +48,7 @@ def do_run(run: Run, place: Place) -> dict[str, Any] | None:
     return line | {"seconds": round(time.monotonic() - begun, 1)}
 
 
-def _trained(run: Run, place: Place, line: dict[str, Any]) -> Model:
+def _trained(run: Run, place: StudyPlace, line: dict[str, Any]) -> Model:
     from evidex.encoders.model import load_model
 
     assert run.config is not None
@@ -59,7 +59,7 @@ def _trained(run: Run, place: Place, line: dict[str, Any]) -> Model:
     return load_model(path)
 
 
-def _committee(run: Run, place: Place, line: dict[str, Any]) -> Model:
+def _committee(run: Run, place: StudyPlace, line: dict[str, Any]) -> Model:
     from evidex.encoders.committee import CommitteeEncoder
     from evidex.encoders.model import Model, load_model
     from evidex.encoders.towers import TowerEncoder

@@ -86,7 +86,7 @@ class CalibrationOutcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class AskedQueries:
     """Known queries and what they find, without those outside the model's domain: these are refused anyway."""
 
     rows: OwnRows
@@ -148,7 +148,7 @@ def calibrate(
 
 def _encoded(
     gallery: Gallery, queries: Sequence[KnownQuery], direction: Direction, among: Target | None, top: int
-) -> Asked:
+) -> AskedQueries:
     """First step: what the queries find."""
     if len(queries) < LEAST_QUERIES:
         raise InputError(f"{len(queries)} queries are too few to calibrate with; give at least {LEAST_QUERIES}")
@@ -168,7 +168,7 @@ def _encoded(
     first = rows.scan(vectors, selection, max(top, FIRST))
     if first.count == 0:
         raise InputError(f"the gallery holds no {selection.target} to calibrate with; index some first")
-    return Asked(rows, selection, direction, top, kept, vectors, first, _positions(gallery, kept), out_of_domain)
+    return AskedQueries(rows, selection, direction, top, kept, vectors, first, _positions(gallery, kept), out_of_domain)
 
 
 def _answerable(gallery: Gallery, queries: Sequence[Query], direction: Direction) -> tuple[Vectors, NDArray[np.bool_]]:
@@ -179,7 +179,7 @@ def _answerable(gallery: Gallery, queries: Sequence[Query], direction: Direction
     return vectors[usable], usable
 
 
-def _taught(asked: Asked, score: str | None, rng: np.random.Generator, *, by_captions: bool) -> Lesson | None:
+def _taught(asked: AskedQueries, score: str | None, rng: np.random.Generator, *, by_captions: bool) -> Lesson | None:
     """Second step: a score learned from known answers, or from the gallery's captions where these are too few."""
     gallery = asked.rows.gallery
     known = known_of(asked.first, asked.vectors, asked.answers, asked.top)
@@ -200,7 +200,7 @@ def _used(lesson: Lesson | None, score: str | None) -> Lesson | None:
     return lesson if lesson is not None and (lesson.helps or score == LEARNED) else None
 
 
-def _taught_by_captions(asked: Asked, judges: Known, middle: Vectors, rng: np.random.Generator) -> Lesson | None:
+def _taught_by_captions(asked: AskedQueries, judges: Known, middle: Vectors, rng: np.random.Generator) -> Lesson | None:
     """What the gallery's captions teach, of rows that no given query asks for; None where they are too few.
 
     So few known queries are all left for judging, by a score that was fixed without them.
@@ -229,7 +229,7 @@ def _taught_by_captions(asked: Asked, judges: Known, middle: Vectors, rng: np.ra
     )
 
 
-def _judged(asked: Asked, lesson: Lesson | None, score: str) -> tuple[Calibration, dict[int, float]]:
+def _judged(asked: AskedQueries, lesson: Lesson | None, score: str) -> tuple[Calibration, dict[int, float]]:
     """Third step: a calibration of all queries that did not teach, and their scores by number."""
     gallery, first = asked.rows.gallery, asked.first
     kept = np.ones(len(first), np.bool_)
@@ -252,7 +252,7 @@ def _judged(asked: Asked, lesson: Lesson | None, score: str) -> tuple[Calibratio
 
 
 def _guaranteed(
-    asked: Asked,
+    asked: AskedQueries,
     calibration: Calibration,
     judged: Mapping[int, float],
     guarantee: GuaranteeRequest,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from evidex.retrieval.indexing.decode_worker import Finished
-from evidex.retrieval.indexing.file_states import FileState, FileStates, Stage
+from evidex.retrieval.indexing.files_under_way import FilesUnderWay, FileUnderWay, Stage
 from evidex.retrieval.indexing.known_files import Encoded, KnownFile, KnownFiles, State
 from evidex.retrieval.indexing.options import IndexOptions
 from evidex.retrieval.indexing.pruning import is_taken_away
@@ -20,7 +20,7 @@ class Commits:
     """Collects rows until a commit is due. Every commit stands for itself."""
 
     def __init__(
-        self, known: KnownFiles, files: FileStates, maker: RowMaker, tally: Tally, options: IndexOptions
+        self, known: KnownFiles, files: FilesUnderWay, maker: RowMaker, tally: Tally, options: IndexOptions
     ) -> None:
         self._known, self._files, self._maker, self._tally = known, files, maker, tally
         self._options = options
@@ -84,7 +84,7 @@ class Commits:
         """Files of known content take the vectors that are there: touched, moved or duplicate files."""
         self._rows_to_copy = 0
         sources: dict[str, KnownFile] = {}
-        copying: list[FileState] = []
+        copying: list[FileUnderWay] = []
         for state in self._files.at(Stage.COPYING):
             source = self._source(state)
             if source is None:
@@ -107,7 +107,7 @@ class Commits:
             self._tell_copied(state.path, sources[state.path], moved)
             self._files.leave(state)
 
-    def _source(self, state: FileState) -> KnownFile | None:
+    def _source(self, state: FileUnderWay) -> KnownFile | None:
         copy = state.copy
         assert copy is not None
         return self._known.with_content(copy.sha256, self._maker.reading(copy.path, copy.raster), copy.path)

@@ -1,7 +1,7 @@
 """The process that opens files for the index. A file that crashes a decoder ends this process and nothing else.
 
 Run as ``python -m evidex.retrieval.indexing.decode_worker FD``, with one end of a pipe. It gets a `WorkerSettings`
-and then `Task`s, and answers each with messages, the last of which is `Finished` or `Failed`.
+and then `DecodeTask`s, and answers each with messages, the last of which is `Finished` or `Failed`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class WorkerSettings:
 
 
 @dataclass(frozen=True)
-class Task:
+class DecodeTask:
     """A file to open. Windows in ``known`` are left out if it is still as found and its content ``known_sha256``."""
 
     file: FoundFile
@@ -137,7 +137,7 @@ def main() -> None:
         _prepare_process(settings)
         connection.send(Ready())
         while True:
-            task: Task | None = connection.recv()
+            task: DecodeTask | None = connection.recv()
             if task is None:
                 return
             for message in _messages(task, settings, connection):
@@ -158,7 +158,7 @@ def _prepare_process(settings: WorkerSettings) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
-def _messages(task: Task, settings: WorkerSettings, connection: Connection) -> Iterator[Message]:
+def _messages(task: DecodeTask, settings: WorkerSettings, connection: Connection) -> Iterator[Message]:
     """Read one file. What is said of a content holds for the bytes that were hashed: the file was the same before and
     after, by times that no program can set back."""
     path = task.file.path

@@ -18,12 +18,12 @@ from types import TracebackType
 from evidex.errors import EvidexError
 from evidex.retrieval.indexing.decode_worker import (
     Content,
+    DecodeTask,
     Failed,
     Finished,
     Message,
     Ready,
     Same,
-    Task,
     WorkerSettings,
 )
 
@@ -35,7 +35,7 @@ _FAILED_STARTS_ALLOWED = 5
 class _Worker:
     process: subprocess.Popen[bytes]
     pipe: Connection
-    task: Task | None = None
+    task: DecodeTask | None = None
     heard: float = field(default_factory=time.monotonic)
     ready: bool = False
 
@@ -50,7 +50,7 @@ class DecodePool:
 
     def __init__(
         self,
-        tasks: Iterable[Task],
+        tasks: Iterable[DecodeTask],
         settings: WorkerSettings,
         *,
         workers: int,

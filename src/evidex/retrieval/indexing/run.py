@@ -18,17 +18,17 @@ from evidex.progress import Progress
 from evidex.retrieval.indexing.commits import Commits
 from evidex.retrieval.indexing.decode_worker import (
     Content,
+    DecodeTask,
     Failed,
     Finished,
     Fit,
     Picture,
     Same,
     Sign,
-    Task,
     WorkerSettings,
 )
 from evidex.retrieval.indexing.decoding import DecodePool
-from evidex.retrieval.indexing.file_states import FileStates, Stage
+from evidex.retrieval.indexing.files_under_way import FilesUnderWay, Stage
 from evidex.retrieval.indexing.known_files import KnownFiles
 from evidex.retrieval.indexing.options import IndexOptions
 from evidex.retrieval.indexing.pruning import Pruning, is_gone
@@ -51,7 +51,7 @@ def fit_of(model: Model) -> Fit:
 
 
 class IndexRun:
-    """One pass over the files that were found; `work` does it all. `FileState` draws the way of each file."""
+    """One pass over the files that were found; `work` does it all. `FileUnderWay` draws the way of each file."""
 
     def __init__(self, gallery: IndexTarget, findings: Findings, options: IndexOptions, progress: Progress) -> None:
         self._gallery, self._findings, self._options = gallery, findings, options
@@ -59,7 +59,7 @@ class IndexRun:
         self._known = KnownFiles(gallery)
         self._maker = RowMaker(captions, options.reading)
         self._tally = Tally(list(findings.skipped), list(problems))
-        self._files = FileStates()
+        self._files = FilesUnderWay()
         self._commits = Commits(self._known, self._files, self._maker, self._tally, options)
         self._waiting: list[Picture] = []
         self._meter = Meter(progress)
@@ -92,7 +92,7 @@ class IndexRun:
             self._known.drop(dropped)
             self._tally.counts["pruned"] = len(dropped)
 
-    def _run(self, tasks: Sequence[Task]) -> None:
+    def _run(self, tasks: Sequence[DecodeTask]) -> None:
         settings = WorkerSettings(self._options.read, fit_of(self._gallery.model))
         workers = self._options.workers or min(os.cpu_count() or 1, _MOST_WORKERS)
         with DecodePool(tasks, settings, workers=workers, wanted=self._wanted) as messages:
@@ -116,7 +116,7 @@ class IndexRun:
     def report(self, seconds: float) -> IndexReport:
         return self._tally.report(self._known.files(), len(self._gallery), self._twin, seconds)
 
-    def _task(self, file: FoundFile) -> Task | None:
+    def _task(self, file: FoundFile) -> DecodeTask | None:
         known = self._known.as_found(file, self._maker.reading)
         if known is not None and known.complete:
             self._tally.counts["unchanged"] += 1
@@ -124,9 +124,9 @@ class IndexRun:
         self._known.sizes[file.size] += 1
         if known is not None and known.state is not None:
             places = frozenset(place for place in known.ids.values() if place is not None)
-            return Task(file, known=places, known_sha256=known.state.sha256)
+            return DecodeTask(file, known=places, known_sha256=known.state.sha256)
         # Only files of equal size can be of equal content; the others need not wait for an answer.
-        return Task(file, ask=self._known.sizes[file.size] > 1)
+        return DecodeTask(file, ask=self._known.sizes[file.size] > 1)
 
     def _wanted(self, content: Content) -> bool:
         reading = self._maker.reading(content.path, content.raster)

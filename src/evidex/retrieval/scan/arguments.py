@@ -18,7 +18,7 @@ class GalleryRows(NamedTuple):
     """(queries,) what is added to the scores."""
 
 
-class Span(NamedTuple):
+class RowSpan(NamedTuple):
     """The rows of one block: ``first`` to ``stop``, or, if ``gather``, those that ``rows[first:stop]`` names."""
 
     rows: Array

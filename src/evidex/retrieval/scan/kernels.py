@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from evidex.retrieval.scan import register_tiles
-from evidex.retrieval.scan.arguments import Array, GalleryRows, Int8Queries, Kept, Span, TileSums
+from evidex.retrieval.scan.arguments import Array, GalleryRows, Int8Queries, Kept, RowSpan, TileSums
 from evidex.retrieval.scan.compiled import add_tile, exp, fast, push, strict, widen
 
 TILE = 192
@@ -26,7 +26,7 @@ QUERY_VERSIONS = 8
 
 
 @fast
-def _absorb_one(scores: Array, length: int, start: int, span: Span, inverse_temperature: float, kept: Kept) -> int:
+def _absorb_one(scores: Array, length: int, start: int, span: RowSpan, inverse_temperature: float, kept: Kept) -> int:
     """Take the scores of one tile for one query; returns the id of a row whose score is not finite, or -1."""
     rows, gather, base = span.rows, span.gather, span.base
     heap_scores, heap_rows, sizes = kept.heap_scores, kept.heap_rows, kept.sizes
@@ -56,7 +56,7 @@ def _absorb_one(scores: Array, length: int, start: int, span: Span, inverse_temp
 
 @fast
 def scan_one(
-    query: Array, gallery: GalleryRows, span: Span, inverse_temperature: float, certify: bool, kept: Kept
+    query: Array, gallery: GalleryRows, span: RowSpan, inverse_temperature: float, certify: bool, kept: Kept
 ) -> tuple[int, float]:
     """One query, as fast as the rows can be read."""
     vectors, scales, shift = gallery.vectors, gallery.scales, gallery.shift
@@ -90,7 +90,7 @@ def scan_one(
 
 @fast
 def scan_one_int8(
-    query: Int8Queries, gallery: GalleryRows, span: Span, inverse_temperature: float, kept: Kept
+    query: Int8Queries, gallery: GalleryRows, span: RowSpan, inverse_temperature: float, kept: Kept
 ) -> tuple[int, float]:
     """One query, rounded to two levels of codes (2, padded d), coarse and fine; needs `HAS_INT8_DOT`."""
     codes, scales, shift = gallery.vectors, gallery.scales, gallery.shift
@@ -121,7 +121,7 @@ def scan_one_int8(
 
 @fast
 def _absorb(
-    scores: Array, length: int, offset: int, start: int, span: Span, inverse_temperature: float, kept: Kept,
+    scores: Array, length: int, offset: int, start: int, span: RowSpan, inverse_temperature: float, kept: Kept,
     tile: TileSums,
 ) -> int:  # fmt: skip
     """Take the scores (rows, lanes) of one tile for the queries from number ``offset`` on."""
@@ -165,7 +165,13 @@ def _absorb(
 
 @fast
 def scan_batch(
-    packed: Array, gallery: GalleryRows, span: Span, inverse_temperature: float, certify: bool, direct: bool, kept: Kept
+    packed: Array,
+    gallery: GalleryRows,
+    span: RowSpan,
+    inverse_temperature: float,
+    certify: bool,
+    direct: bool,
+    kept: Kept,
 ) -> tuple[int, float]:
     """Many queries, multiplied in float32; ``packed`` is (groups, d, lanes). ``direct``: float32 rows in place."""
     vectors, scales, shift = gallery.vectors, gallery.scales, gallery.shift
@@ -214,7 +220,7 @@ def scan_batch(
 
 @fast
 def scan_batch_int8(
-    queries: Int8Queries, gallery: GalleryRows, span: Span, inverse_temperature: float, kept: Kept
+    queries: Int8Queries, gallery: GalleryRows, span: RowSpan, inverse_temperature: float, kept: Kept
 ) -> tuple[int, float]:
     """Many queries rounded to int8, their codes (versions, groups, ⌈d/4⌉, lanes, 4); needs `HAS_INT8_DOT`.
 
@@ -281,7 +287,7 @@ def rescore(queries: Array, vectors: Array, scales: Array, shift: Array, base: i
 
 
 @strict
-def scan_exactly(query: Array, vectors: Array, span: Span, heap_scores: Array, heap_rows: Array, size: int) -> int:
+def scan_exactly(query: Array, vectors: Array, span: RowSpan, heap_scores: Array, heap_rows: Array, size: int) -> int:
     """Best rows by float64 scores; returns the size of the heap."""
     for i in range(span.first, span.stop):
         row = span.rows[i] if span.gather else i

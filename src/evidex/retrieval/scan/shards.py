@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
-from evidex.retrieval.scan.arguments import Span
+from evidex.retrieval.scan.arguments import RowSpan
 from evidex.retrieval.scan.partial import Ids, Scores
 from evidex.retrieval.scan.quantize import Floats, Int8Vectors
 
@@ -62,9 +62,9 @@ class Block:
     gather: bool
 
     @property
-    def arguments(self) -> Span:
+    def arguments(self) -> RowSpan:
         """As the kernels take it."""
-        return Span(self.rows, self.gather, self.first, self.stop, self.shard.base)
+        return RowSpan(self.rows, self.gather, self.first, self.stop, self.shard.base)
 
     @property
     def span(self) -> tuple[int, int]:

@@ -18,14 +18,14 @@ from evidex.retrieval.gallery_folder import held
 from evidex.retrieval.gallery_info import parse_info, read_info, write_info
 from evidex.retrieval.soundness.seal import INDEX_AGAIN, damaged, digest_of, drop, read_seal
 from evidex.retrieval.soundness.sealing import seal_table
-from evidex.retrieval.soundness.verify import Finding, Kind, Report, verify
+from evidex.retrieval.soundness.verify import Finding, Kind, SoundnessReport, verify
 from evidex.retrieval.table import ROWS, files_of, manifests, open_at, reading
 from evidex.retrieval.vector_file import STATE
 
 _NAMED = 20
 
 
-def repair(folder: Path, *, progress: Progress = silent) -> Report:
+def repair(folder: Path, *, progress: Progress = silent) -> SoundnessReport:
     """Mend and verify again; the report holds what was mended as well as what is still wrong."""
     started = time.monotonic()
     found = verify(folder, progress=progress)

@@ -38,7 +38,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class SoundnessReport:
     """What `verify` found."""
 
     gallery: str
@@ -72,7 +72,7 @@ class _Look:
         self.findings.append(Finding(kind, file, problem, remedy))
 
 
-def verify(folder: Path, *, progress: Progress = silent) -> Report:
+def verify(folder: Path, *, progress: Progress = silent) -> SoundnessReport:
     """Read all of a gallery and say what is wrong with it; GalleryError where there is none. Mends nothing."""
     for _ in range(_TRIES):
         before = state_of(folder / SEAL)
@@ -83,7 +83,7 @@ def verify(folder: Path, *, progress: Progress = silent) -> Report:
     return report
 
 
-def _verify(folder: Path, progress: Progress) -> Report:
+def _verify(folder: Path, progress: Progress) -> SoundnessReport:
     started = time.monotonic()
     look = _Look(folder, progress)
     seal, info = _said(look)
@@ -93,7 +93,7 @@ def _verify(folder: Path, progress: Progress) -> Report:
         _check_table(look, info, seal)
         _check_calibrations(look, info)
         _check_model(look, info, seal)
-    return Report(
+    return SoundnessReport(
         str(folder), look.files, look.bytes, look.rows, tuple(look.findings), tuple(look.notes),
         time.monotonic() - started,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from evidex.retrieval.indexing.decode_worker import Finished, Same, Task
+from evidex.retrieval.indexing.decode_worker import DecodeTask, Finished, Same
 
 
 class Stage(Enum):
@@ -23,18 +23,18 @@ class Stage(Enum):
 
 
 @dataclass(slots=True)
-class FileState:
+class FileUnderWay:
     """One file on its way::
 
-                ┌── Picture ──▶ OPENED ── Finished ──▶ DECODED ── its last row is committed ──▶ told of
-                │
-        Task ───┼── Finished ─────────────────────────▶ DECODED
-          ▲     │
-          │     ├── Same ─────▶ COPYING ── the next commit ──▶ told of
-          │     │                  └────── what it takes is gone ──▶ AGAIN ──┐
-          │     │                                                            │
-          │     └── Failed, at any time ──▶ UNREADABLE, told of as skipped   │
-          └──────────────────────────────────────────────────────────────────┘
+              ┌── Picture ──▶ OPENED ── Finished ──▶ DECODED ── its last row is committed ──▶ told of
+              │
+        task ─┼── Finished ────────────────────────▶ DECODED
+         ▲    │
+         │    ├── Same ─────▶ COPYING ── the next commit ──▶ told of
+         │    │                  └────── what it takes is gone ──▶ AGAIN ─┐
+         │    │                                                           │
+         │    └── Failed, at any time ──▶ UNREADABLE, told of as skipped  │
+         └────────────────────────────────────────────────────────────────┘
 
     What is told of is added, updated, unchanged, moved or skipped in the report. A file that was being changed while
     it was read is skipped and left as it is; an unreadable one may be pruned.
@@ -50,20 +50,20 @@ class FileState:
     copy: Same | None = None
 
 
-class FileStates:
+class FilesUnderWay:
     """The files of a run that are under way, found by their path and by their stage."""
 
     def __init__(self) -> None:
-        self._files: dict[str, FileState] = {}
-        self._at: dict[Stage, dict[str, FileState]] = {stage: {} for stage in Stage}
+        self._files: dict[str, FileUnderWay] = {}
+        self._at: dict[Stage, dict[str, FileUnderWay]] = {stage: {} for stage in Stage}
 
-    def at(self, stage: Stage) -> list[FileState]:
+    def at(self, stage: Stage) -> list[FileUnderWay]:
         """In the order in which they came there."""
         return list(self._at[stage].values())
 
     def picture(self, path: str) -> None:
         """One more picture of ``path`` has come."""
-        state = self._files.get(path) or self._enter(FileState(path, Stage.OPENED))
+        state = self._files.get(path) or self._enter(FileUnderWay(path, Stage.OPENED))
         state.uncommitted += 1
 
     def picture_is_blank(self, path: str) -> None:
@@ -74,32 +74,32 @@ class FileStates:
         self._files[path].uncommitted -= 1
 
     def finished(self, end: Finished) -> None:
-        state = self._files.get(end.path) or FileState(end.path, Stage.DECODED)
+        state = self._files.get(end.path) or FileUnderWay(end.path, Stage.DECODED)
         state.end = end
         self._enter(state, Stage.DECODED)
 
     def same(self, copy: Same) -> None:
-        self._enter(FileState(copy.path, Stage.COPYING, copy=copy))
+        self._enter(FileUnderWay(copy.path, Stage.COPYING, copy=copy))
 
     def failed(self, path: str) -> None:
-        state = self._files.get(path) or FileState(path, Stage.UNREADABLE)
+        state = self._files.get(path) or FileUnderWay(path, Stage.UNREADABLE)
         self._enter(state, Stage.UNREADABLE)
 
-    def ask_again(self, state: FileState) -> None:
+    def ask_again(self, state: FileUnderWay) -> None:
         self._enter(state, Stage.AGAIN)
 
-    def tasks_again(self) -> list[Task]:
+    def tasks_again(self) -> list[DecodeTask]:
         """What is to be asked once more; it begins its way anew."""
         states = self.at(Stage.AGAIN)
         for state in states:
             self.leave(state)
-        return [Task(state.copy.file) for state in states if state.copy is not None]
+        return [DecodeTask(state.copy.file) for state in states if state.copy is not None]
 
-    def leave(self, state: FileState) -> None:
+    def leave(self, state: FileUnderWay) -> None:
         """All is told of it."""
         del self._at[state.stage][state.path], self._files[state.path]
 
-    def _enter(self, state: FileState, stage: Stage | None = None) -> FileState:
+    def _enter(self, state: FileUnderWay, stage: Stage | None = None) -> FileUnderWay:
         if state.path in self._files:
             self._at[state.stage].pop(state.path, None)
         state.stage = stage or state.stage

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from evidex.data.discover import FoundFile
 from evidex.retrieval.indexing.decode_worker import Finished, Same
-from evidex.retrieval.indexing.file_states import FileStates, Stage
+from evidex.retrieval.indexing.files_under_way import FilesUnderWay, Stage
 
 FILE = FoundFile("a.png", 10, 1, 1)
 END = Finished("a.png", "0" * 64, False, FILE, 2, 2, 0, None)
 
 
-def _stages(files: FileStates) -> dict[str, list[str]]:
+def _stages(files: FilesUnderWay) -> dict[str, list[str]]:
     return {stage.value: [state.path for state in files.at(stage)] for stage in Stage if files.at(stage)}
 
 
 def test_a_decoded_file_is_done_when_its_last_row_is_committed() -> None:
-    files = FileStates()
+    files = FilesUnderWay()
     files.picture("a.png")
     files.picture("a.png")
     assert _stages(files) == {"opened": ["a.png"]}
@@ -31,7 +31,7 @@ def test_a_decoded_file_is_done_when_its_last_row_is_committed() -> None:
 
 
 def test_a_copy_whose_source_is_gone_is_asked_again_from_the_start() -> None:
-    files = FileStates()
+    files = FilesUnderWay()
     files.same(Same("a.png", "0" * 64, False, FILE))
     assert _stages(files) == {"copying": ["a.png"]}
     (state,) = files.at(Stage.COPYING)
@@ -43,7 +43,7 @@ def test_a_copy_whose_source_is_gone_is_asked_again_from_the_start() -> None:
 
 
 def test_a_file_may_fail_at_any_time_and_what_came_of_it_may_still_be_committed() -> None:
-    files = FileStates()
+    files = FilesUnderWay()
     files.failed("b.png")
     files.picture("a.png")
     files.failed("a.png")

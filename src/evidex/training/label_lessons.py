@@ -1,0 +1,83 @@
+"""What each step learns from sources that have labels and no captions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from evidex.data.datasets import joined
+from evidex.data.labels import as_typed, exclusions
+from evidex.data.sources import Source
+from evidex.degrade.text import takes_an
+from evidex.encoders.protocol import DualEncoder
+from evidex.progress import Progress
+from evidex.training.mix import Mix
+from evidex.training.splits import prepare_pixels, take
+
+_LABELS = 1  # in the seed of a shuffle, so that pictures with labels and pairs share no random numbers
+
+
+@dataclass(frozen=True)
+class LabelLessons:
+    """Pictures with labels, and the labels as texts."""
+
+    pixels: np.ndarray | torch.Tensor
+    names: tuple[str, ...]
+    """The distinct labels, as somebody would type them."""
+    label: np.ndarray
+    """(pictures,) the place of each picture's label among the names."""
+    mix: Mix
+    per_step: int
+    seed: int
+
+    @property
+    def exclude(self) -> np.ndarray:
+        """(names, names) which of them exclude each other."""
+        return exclusions(self.names)
+
+    def rows(self, step: int) -> np.ndarray:
+        """Which pictures ``step`` shows: the next ones of an endless row of shuffles, each a function of its number."""
+        total = sum(self.mix.shown)
+        places = np.arange(step * self.per_step, (step + 1) * self.per_step)
+        first, last = (int(place) // total for place in (places[0], places[-1]))
+        rounds = (np.random.default_rng([self.seed, _LABELS, number]) for number in range(first, last + 1))
+        return np.concatenate([self.mix.order(rng) for rng in rounds])[places - first * total]
+
+    def pictures(self, rows: np.ndarray) -> torch.Tensor:
+        return take(self.pixels, rows)
+
+    def texts(self, generator: torch.Generator) -> list[str]:
+        """Each label in one of the forms it is asked in: people type "river", captions say "a river ."."""
+        drawn = torch.randint(3, (len(self.names),), generator=generator).tolist()
+        return [label_forms(name)[form] for name, form in zip(self.names, drawn, strict=True)]
+
+
+def label_forms(name: str) -> tuple[str, str, str]:
+    """The bare label, as a thing, and as a caption."""
+    thing = name if name.endswith("s") else f"{'an' if takes_an(name) else 'a'} {name}"
+    return name, thing, f"an aerial image of {thing} ."
+
+
+def label_names(sources: Sequence[Source]) -> tuple[str, ...]:
+    """The distinct labels of what trains, as typed and in lower case."""
+    return tuple(sorted({_name(record.label) for source in sources for record in source.train.records}))
+
+
+def prepare_labels(
+    sources: Sequence[Source], encoder: DualEncoder, *, per_step: int, seed: int, progress: Progress
+) -> LabelLessons | None:
+    """Decode the pictures of ``sources``; None without any."""
+    if not sources:
+        return None
+    dataset, names = joined([source.train for source in sources]), label_names(sources)
+    place = {name: number for number, name in enumerate(names)}
+    label = np.array([place[_name(record.label)] for record in dataset.records], dtype=np.int64)
+    mix = Mix(tuple(len(source.train) for source in sources), tuple(source.weight for source in sources))
+    return LabelLessons(prepare_pixels(dataset, encoder, progress), names, label, mix, per_step, seed)
+
+
+def _name(label: str | None) -> str:
+    return as_typed(label or "").lower()

@@ -1,0 +1,79 @@
+"""All that a run learns from and is measured on, ready for its encoder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from evidex.config import Config
+from evidex.data.datasets import Dataset, joined
+from evidex.data.sources import Sources
+from evidex.encoders.protocol import DualEncoder
+from evidex.progress import Progress
+from evidex.training.label_lessons import label_forms, label_names, prepare_labels
+from evidex.training.lessons import Lessons
+from evidex.training.mentoring import mentor_features
+from evidex.training.mix import Mix
+from evidex.training.splits import prepare_pixels, prepare_split
+from evidex.training.validation import LabelVal, Val
+
+
+@dataclass(frozen=True)
+class Material:
+    """The lessons of what trains, and the val part of each source."""
+
+    lessons: Lessons
+    val: Val
+
+
+def mix_of(sources: Sources, config: Config) -> Mix:
+    """How the sources with captions share an epoch."""
+    return Mix(
+        tuple(len(source.train) for source in sources.captions),
+        tuple(source.weight for source in sources.captions),
+        config.data.batches == "one source",
+    )
+
+
+def train_set(sources: Sources) -> Dataset:
+    """The pairs of all sources, one source after another."""
+    return joined([source.train for source in sources.captions])
+
+
+def val_set(sources: Sources) -> Dataset:
+    return joined([source.val for source in sources.captions])
+
+
+def taught_texts(sources: Sources) -> list[str]:
+    """The sentences that train: captions, and the labels in their forms."""
+    labels = [form for name in label_names(sources.labels) for form in label_forms(name)]
+    return train_set(sources).captions + labels
+
+
+def prepare(
+    config: Config, sources: Sources, encoder: DualEncoder, device: torch.device, progress: Progress
+) -> Material:
+    """Decode the pictures, tokenise the sentences and ask the mentors, or take all that from the cache."""
+    split = prepare_split(train_set(sources), encoder, progress)
+    mentors = mentor_features(
+        config, [source.train for source in sources.captions], split.sentences.texts, device, progress
+    )
+    labels = prepare_labels(
+        sources.labels if config.loss.labels else (),
+        encoder,
+        per_step=config.data.labels_per_step,
+        seed=config.seed,
+        progress=progress,
+    )
+    val = Val(
+        {source.name: prepare_split(source.val, encoder, progress) for source in sources.captions},
+        {
+            source.name: LabelVal(
+                prepare_pixels(source.val, encoder, progress), [record.label for record in source.val.records]
+            )
+            for source in sources.labels
+        },
+    )
+    lessons = Lessons(split, mentors, config.data, mix_of(sources, config), labels, config.loss.twins > 0)
+    return Material(lessons, val)

@@ -1,0 +1,19 @@
+"""Labels as texts, and which exclude each other."""
+
+from __future__ import annotations
+
+from evidex.data.labels import as_typed, exclusions
+
+
+def test_labels_are_asked_as_people_type() -> None:
+    assert as_typed("Storage_tanks") == "Storage tanks"
+    assert as_typed("medium-residential ") == "medium residential"
+
+
+def test_labels_exclude_each_other_unless_one_holds_the_words_of_the_other() -> None:
+    names = ["Residential", "dense_residential", "residential areas", "rivers", "river", "storage tanks"]
+    table = exclusions(names)
+    together = {(a, b) for a in range(6) for b in range(6) if not table[a, b] and a < b}
+    assert together == {(0, 1), (0, 2), (3, 4)}
+    assert (table == table.T).all()
+    assert not table.diagonal().any()

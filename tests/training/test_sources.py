@@ -1,0 +1,196 @@
+"""Runs on several sources: labels and captions, what is measured of each, what is told, and that all of it repeats."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from evidex.config import Config, DataConfig, SourceConfig
+from evidex.data.datasets import load_dataset
+from evidex.data.sources import load_sources
+from evidex.encoders.model import load_model
+from evidex.encoders.towers import TowerEncoder, new_compact
+from evidex.errors import ModelError
+from evidex.progress import silent
+from evidex.training.batches import epoch_batches, step_generator
+from evidex.training.checkpoint import _compared
+from evidex.training.label_lessons import LabelLessons, label_forms, prepare_labels
+from evidex.training.lessons import Lessons
+from evidex.training.loop import train
+from evidex.training.material import prepare, taught_texts
+
+CPU = torch.device("cpu")
+
+
+def _without_captions(archive: Path, folder: Path) -> Path:
+    """The archive's labels alone, with no val part of its own."""
+    folder.mkdir()
+    document = json.loads((archive / "captions.json").read_text())
+    images = [
+        {"filename": f"images/{Path(entry['filename']).name}", "split": "train", "label": entry["label"]}
+        for entry in document["images"]
+    ]
+    (folder / "labels.json").write_text(json.dumps({"dataset": "marked", "images": images}))
+    (folder / "images").symlink_to(archive / "images")
+    return folder
+
+
+@pytest.fixture
+def several(config: Config, archive: Path, tmp_path: Path) -> Config:
+    """The archive twice, once shown one and a half times, and its labels."""
+    marked = _without_captions(archive, tmp_path / "marked")
+    data = DataConfig(
+        source=(
+            SourceConfig(str(archive), terms="rendered here"),
+            SourceConfig(str(archive), weight=1.5),
+            SourceConfig(str(marked), role="labels"),
+        ),
+        labels_per_step=6,
+    )
+    train_config = dataclasses.replace(config.train, epochs=1)
+    return dataclasses.replace(
+        config, data=data, train=train_config, loss=dataclasses.replace(config.loss, twins=0.5, labels=0.7)
+    )
+
+
+def _lessons(config: Config) -> tuple[Lessons, TowerEncoder]:
+    sources = load_sources(config.data)
+    encoder = new_compact(config.encoder, taught_texts(sources))
+    return prepare(config, sources, encoder, CPU, silent).lessons, encoder
+
+
+def _weights(config: Config) -> dict[str, torch.Tensor]:
+    return load_file(Path(config.output) / "checkpoint.safetensors")
+
+
+def test_a_batch_holds_captions_their_twins_and_labels_in_this_order(several: Config) -> None:
+    lessons, encoder = _lessons(several)
+    dataset = lessons.split.dataset
+    batch = next(epoch_batches(dataset, batch_size=8, pairings=2, seed=1, epoch=0, mix=lessons.mix))
+    seen: list[list[str]] = []
+    tokenize = encoder.tokenize
+
+    def listening(texts: Sequence[str]) -> dict[str, torch.Tensor]:
+        seen.append(list(texts))
+        return tokenize(texts)
+
+    encoder.tokenize = listening  # type: ignore[method-assign]
+    pairs = lessons.pairs(batch, encoder, step_generator(1, 0))
+    (texts,) = seen
+    captions = [dataset.captions[row] for row in batch.captions.reshape(-1)]
+    assert lessons.labels is not None
+    assert pairs.labels is not None
+    assert pairs.has_twin is not None
+    assert texts[:16] == captions
+    for has, caption, twin in zip(pairs.has_twin.tolist(), captions, texts[16:32], strict=True):
+        assert (caption != twin) == has
+    assert pairs.has_twin.float().mean() > 0.5
+    for name, text in zip(lessons.labels.names, texts[32:], strict=True):
+        assert text in label_forms(name)
+    assert len(pairs.pixels) == 8 + 6
+    rows = lessons.labels.rows(batch.step)
+    assert pairs.labels.label.tolist() == lessons.labels.label[rows].tolist()
+    assert pairs.image_ids is not None
+
+
+def test_without_labels_and_twins_nothing_of_them_is_there(config: Config) -> None:
+    lessons, encoder = _lessons(config)
+    batch = next(epoch_batches(lessons.split.dataset, batch_size=8, pairings=1, seed=1, epoch=0, mix=lessons.mix))
+    pairs = lessons.pairs(batch, encoder, step_generator(1, 0))
+    assert (pairs.labels, pairs.has_twin, pairs.image_ids, len(pairs.pixels)) == (None, None, None, 8)
+
+
+def test_pictures_with_labels_take_turns_and_need_no_state(several: Config) -> None:
+    sources = load_sources(several.data).labels
+    encoder = new_compact(several.encoder, ["a river ."])
+    lessons = prepare_labels(sources, encoder, per_step=7, seed=3, progress=silent)
+    assert isinstance(lessons, LabelLessons)
+    count = len(sources[0].train)
+    shown = np.concatenate([lessons.rows(step) for step in range(count)])  # seven times around
+    assert sorted(shown.tolist()) == sorted(list(range(count)) * 7)
+    assert all(len(set(part.tolist())) == count for part in shown.reshape(7, count))
+    np.testing.assert_array_equal(lessons.rows(5), lessons.rows(5))
+    assert prepare_labels((), encoder, per_step=7, seed=3, progress=silent) is None
+
+
+def test_labels_in_their_forms() -> None:
+    assert label_forms("airport") == ("airport", "an airport", "an aerial image of an airport .")
+    assert label_forms("storage tanks")[1] == "storage tanks"
+
+
+def test_a_checkpoint_of_before_these_switches_is_one_of_the_same_configuration(config: Config) -> None:
+    from evidex.checked import to_table
+
+    now = to_table(config)
+    before = json.loads(json.dumps(now))
+    for name in ("source", "batches", "labels_per_step", "texts"):
+        del before["data"][name]
+    for name in ("labels", "twins"):
+        del before["loss"][name]
+    assert _compared(before) == _compared(now)
+    before["data"]["texts"] = ["other.json"]
+    assert _compared(before) != _compared(now)
+
+
+@pytest.mark.slow
+def test_a_run_on_several_sources_repeats_and_tells_what_it_learnt_from(several: Config) -> None:
+    again = dataclasses.replace(several, output=several.output + "-again")
+    run = train(several, device=CPU)
+    train(again, device=CPU)
+    first, second = _weights(several), _weights(again)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert {"twins", "labels"} <= run.history[0]["loss"].keys()
+    rows = run.model.card["sources"]
+    assert rows == json.loads((run.model_path.parent / "sources.json").read_text())
+    assert [row["name"] for row in rows][::2] == [rows[0]["name"], "marked"]
+    assert rows[0]["terms"] == "rendered here"
+    assert [row["val_drawn"] for row in rows] == [False, False, True]
+    assert rows[0]["val_rsum"] == rows[1]["val_rsum"] == pytest.approx(run.history[0]["val_rsum"])
+    assert 0 <= rows[2]["val_names"] <= 1
+    assert run.history[0]["val_sources"].keys() == {row["name"] for row in rows}
+
+
+@pytest.mark.slow
+def test_one_source_named_in_either_way_gives_the_same_weights(config: Config) -> None:
+    short = dataclasses.replace(config, train=dataclasses.replace(config.train, epochs=1))
+    listed = dataclasses.replace(
+        short, output=short.output + "-listed", data=DataConfig(source=(SourceConfig(config.data.path),))
+    )
+    for each in (short, listed):
+        train(each, device=CPU)
+    first, second = _weights(short), _weights(listed)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    model, other = (load_model(Path(each.output) / "model.safetensors", device="cpu") for each in (short, listed))
+    assert model.fingerprint == other.fingerprint
+    with pytest.raises(ModelError, match=r"data\.path was"):
+        train(dataclasses.replace(listed, output=short.output), device=CPU)
+
+
+@pytest.mark.slow
+def test_mentors_features_are_those_of_each_source(several: Config) -> None:
+    """With the model of a run as its mentor, image by image."""
+    from evidex.config import LossConfig, MentorConfig
+    from evidex.training.mentoring import mentor_features
+
+    short = dataclasses.replace(several, loss=LossConfig(relation=False))
+    run = train(short, device=CPU)
+    name = str(run.model_path)
+    mentored = dataclasses.replace(short, loss=LossConfig(), mentors=MentorConfig(image=name, text=name, center=False))
+    sources = load_sources(several.data)
+    datasets = [source.train for source in sources.captions]
+    found = mentor_features(mentored, datasets, datasets[0].captions[:5], CPU)
+    assert found.image is not None
+    count = len(datasets[0])
+    assert len(found.image) == 2 * count
+    torch.testing.assert_close(found.image[:count], found.image[count:])
+    expected = run.model.encode_images([load_dataset(Path(several.data.source[0].path), "train").open_image(3)])
+    np.testing.assert_allclose(found.image[3], expected[0], atol=1e-5)
+    again = dataclasses.replace(mentored, output=several.output + "-mentored")
+    assert train(again, device=CPU).history[0]["loss"]["relation"] > 0
