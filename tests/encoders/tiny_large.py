@@ -56,7 +56,7 @@ def make_tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tiny:
     published.mkdir()
     models.mkdir()
     model = tiny_model()
-    state = {name: value.numpy().copy() for name, value in model.encoder.state_dict().items()}
+    state = {name: np.array(value) for name, value in model.encoder.weights().items()}
     rng = np.random.default_rng(0)
     known, found = {}, []
     for prefix, name in TOWERS.items():
@@ -77,7 +77,7 @@ def make_tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tiny:
 
 
 def write_tiny(path: Path, model: Model, found: list[Base]) -> Path:
-    state = {name: value.numpy() for name, value in model.encoder.state_dict().items()}
+    state = {name: np.array(value) for name, value in model.encoder.weights().items()}
     kept, how = packed_tensors(state, taken_apart(state, found), found, share=0.002)
     described = {"spec": model.encoder.spec(), "temperature": 0.1, "card": CARD, "fingerprint": "", **how}
     write_packed(path, kept, described)  # what comes out of it says its fingerprint
