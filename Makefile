@@ -17,14 +17,14 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 RSICD ?= data/rsicd
 
-.PHONY: setup page browser demo test light check bench weights large-model clean
+.PHONY: setup page browser demo test light check bench wheel weights large-model clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip==26.3"
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[train,dev,benchmark]"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[train,fast,dev,benchmark]"
 	touch $(STAMP)
 
 # The page's third-party code comes from npm, pinned by its lock file, and is bundled into the package.
@@ -43,6 +43,11 @@ browser:
 
 demo: setup page
 	$(BIN)/python scripts/demo.py $(if $(filter 0,$(SERVE)),--no-serve)
+
+# With the page, the model and the lexicon inside; the Dockerfile installs it.
+wheel: setup page
+	rm -rf build dist
+	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps -w dist .
 
 check: setup $(MODULES)
 	$(BIN)/ruff check .
@@ -65,7 +70,7 @@ test: check light page browser
 
 bench: setup
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
-	for script in degrade scan encode index; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in degrade scan encode index start; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 # The large recipe of docs/benchmark.md, for a machine with a GPU: runs/large/large-s0/model.safetensors.
 # SET="train.batch_size=8 train.epochs=1" and the like change all of its runs.

@@ -1,9 +1,10 @@
 """How fast the compact model encodes beside CLIP ViT-B/32 (transformers, random weights), in one run.
 
 ``python benchmarks/encode.py [--threads 2] [--json]``: decoded 224-pixel pictures, 32 at once and one alone,
-preparation included on both sides, and single text queries; medians over interleaved repeats. The compact model runs as
-``evidex.load_model`` gives it and as it was trained, CLIP in float32 and in bfloat16. Needs idle cores: two threads
-that wait for each other on a busy machine measure its scheduler.
+preparation included on both sides, and single text queries; medians over interleaved repeats. The compact model runs
+by ONNX Runtime, as ``evidex.load_model`` gives it, and by torch; CLIP by torch, in float32 and in bfloat16. Needs idle
+cores: two threads that wait for each other on a busy machine measure its scheduler. Exit status 1 where a target is
+missed: against CLIP in float32 12 times as fast for 32 images, 14 times for one, 3 % of the time for a text.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ PICTURES = 32
 QUERY = "many planes are parked next to a long building in an airport ."
 CLIP_CONTEXT = 77
 
+TARGETS = {"32 images": 12.0, "one image": 14.0, "one text": 100 / 3}
+"""How many times as fast as CLIP in float32."""
+
 Item = TypeVar("Item")
 Figures = dict[str, dict[str, float]]
 
@@ -50,13 +54,13 @@ def main() -> int:
     low_clip = copy.deepcopy(clip).bfloat16()
     image_encoders: dict[str, Callable[[list[Image.Image]], object]] = {
         "compact": compact.encode_images,
-        "compact, as trained": plain.encode_images,
+        "compact, torch": plain.encode_images,
         "CLIP float32": partial(clip_images, clip),
         "CLIP bfloat16": partial(clip_images, low_clip),
     }
     text_encoders: dict[str, Callable[[list[str]], object]] = {
         "compact": compact.encode_texts,
-        "compact, as trained": plain.encode_texts,
+        "compact, torch": plain.encode_texts,
         "CLIP float32": partial(clip_text, clip),
         "CLIP bfloat16": partial(clip_text, low_clip),
     }
@@ -66,16 +70,18 @@ def main() -> int:
             "one image": compared(image_encoders, pictures[:1], 3 * arguments.repeats),
             "one text": compared(text_encoders, [QUERY], 3 * arguments.repeats),
         }
+    missed = [task for task, least in TARGETS.items() if result[task]["times_as_fast_as"]["CLIP float32"] < least]
     if arguments.json:
-        print(json.dumps(result))
-        return 0
+        print(json.dumps({**result, "missed": missed}))
+        return 1 if missed else 0
     for task, figures in result.items():
         times = ", ".join(f"{name} {ms:.2f} ms" for name, ms in figures["ms_each"].items())
         print(f"{task}: {times}")
         for name, ratio in figures["times_as_fast_as"].items():
             if name != "compact":
                 print(f"  compact against {name}: {ratio:.1f}× as fast, {100 / ratio:.1f} % of the time")
-    return 0
+        print(f"  at least {TARGETS[task]:.1f}× CLIP float32{': MISSED' if task in missed else ''}")
+    return 1 if missed else 0
 
 
 def clip_images(clip: CLIPModel, pictures: list[Image.Image]) -> None:

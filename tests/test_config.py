@@ -25,13 +25,6 @@ def test_every_configuration_of_the_project_loads(path: Path) -> None:
     assert parse(Config, to_table(config), "again") == config
 
 
-def test_the_paper_is_configured_as_published() -> None:
-    config = load_config(Path(__file__).parents[1] / "configs" / "paper_rsicd.toml")
-    assert (config.train.learning_rate, config.train.batch_size, config.train.epochs) == (1e-6, 128, 40)
-    assert (config.loss.b1, config.loss.b2, config.loss.b3, config.train.weight_decay) == (40.0, 1.0, 1.0, 0.1)
-    assert config.encoder.kind == "clip"
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -15,7 +15,7 @@ import pytest
 
 from evidex.scenes import render_archive
 
-HEAVY = ("torch", "transformers", "tokenizers", "huggingface_hub", "matplotlib")
+HEAVY = ("torch", "transformers", "tokenizers", "huggingface_hub", "matplotlib", "numba", "llvmlite")
 HIDE = f"""
 import sys
 class Hidden:
@@ -54,6 +54,18 @@ def test_a_gallery_is_searched_verified_and_calibrated(gallery: Path) -> None:
     example = _evidex("search", "--image", answer["hits"][0]["path"], "--gallery", gallery, "--json")
     assert json.loads(example.stdout)["hits"][0]["path"] == answer["hits"][0]["path"]
     assert _evidex("verify", "--gallery", gallery).returncode == 0
+
+
+def test_a_search_for_words_loads_nothing_that_it_does_not_use(gallery: Path) -> None:
+    code = (
+        "import atexit, sys; from evidex.cli.app import main\n"
+        "unused = ('torch', 'numba', 'rich', 'fastapi', 'rasterio', 'PIL', 'matplotlib', 'scipy')\n"
+        "atexit.register(lambda: print([name for name in unused if name in sys.modules], file=sys.stderr))\n"
+        "main()"
+    )
+    words = ["search", "many planes at an airport", "--gallery", str(gallery)]
+    found = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=300)
+    assert (found.returncode, found.stderr.strip()) == (0, "[]")
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ __all__ = [
     "EncoderConfig",
     "LossConfig",
     "MentorConfig",
+    "MethodConfig",
     "SourceConfig",
     "TrainConfig",
     "load_config",
@@ -42,6 +43,7 @@ Side = Annotated[int, Range(1, 4096, "1 to 4096 pixels")]
 Dim = Annotated[int, Range(1, 1 << 16, f"1 to {1 << 16}")]
 Layers = Annotated[int, Range(0, 1024, "0 or more, at most 1024")]
 _MOST_BASES = 8
+_OWN_ROWS = ("pe_rsitr", "amfmn", "fgvla", "kamcl", "cup")  # methods whose rows in training are more than features
 Role = Literal["captions", "labels"]
 BatchSize = Annotated[int, Range(2, MOST, f"two pairs at least, at most {MOST}")]
 
@@ -70,6 +72,7 @@ class DataConfig(Checked):
     augment: bool = True  # flips, quarter turns, small rotation and scale, colour gain and bias
     degrade: Share = 0.0  # share of training images degraded by Eqs. 21–24: a variant of its own, off in ELC
     substitute: Share = 0.0  # share of training captions varied by the lexicon; likewise
+    epoch: Literal["images", "pairs"] = "images"  # what an epoch shows once: each image with a caption, or each pair
     captions_per_image: Count = 1  # captions of an image that enter one step, each as a pairing of its own
 
 
@@ -101,6 +104,15 @@ class MentorConfig(Checked):
 
 
 @dataclass(frozen=True)
+class MethodConfig(Checked):
+    """Which method is trained; see ``evidex methods``."""
+
+    name: Literal[
+        "", "elc", "infonce", "vsepp", "poly", "vse_infty", "pau", "pe_rsitr", "amfmn", "fgvla", "kamcl", "cup"
+    ] = ""  # empty = loss.objective  # fmt: skip
+
+
+@dataclass(frozen=True)
 class LossConfig(Checked):
     """ELC with a switch for each row of Tables III/IV and each choice the paper leaves open."""
 
@@ -111,6 +123,7 @@ class LossConfig(Checked):
     kl: bool = True
     kl_reduction: Literal["sum", "mean"] = "mean"  # "sum" = Eq. 7 to the letter
     b1: Positive = 40.0  # the KL's weight is epoch / b1
+    annealing: Literal["step", "epoch"] = "step"  # which epoch that is: with its fraction, or its number from 1 (Eq. 8)
     ucl: bool = True
     ucl_target: Literal["vacuity", "belief"] = "vacuity"
     ucl_start_epoch: NotNegative = 0.0
@@ -157,6 +170,7 @@ class Config(Checked):
     data: DataConfig = field(default_factory=DataConfig)
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     mentors: MentorConfig = field(default_factory=MentorConfig)
+    method: MethodConfig = field(default_factory=MethodConfig)
     loss: LossConfig = field(default_factory=LossConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
 
@@ -164,6 +178,21 @@ class Config(Checked):
         super().__post_init__()
         if self.train.whiten and self.encoder.kind == "clip":
             raise ConfigError(f"train.whiten = {self.train.whiten} changes the heads of towers; set 0 for clip")
+        if self.data.epoch == "pairs" and self.data.captions_per_image > 1:
+            raise ConfigError(
+                f'data.captions_per_image = {self.data.captions_per_image} with data.epoch = "pairs" would show pairs '
+                "more than once; set it to 1"
+            )
+        beside = self.loss.twins or any(source.role == "labels" for source in self.data.source)
+        if beside and self.method_name in _OWN_ROWS:
+            raise ConfigError(
+                f"twins and labels compare plain features; method '{self.method_name}' has rows of its own"
+            )
+
+    @property
+    def method_name(self) -> str:
+        """The method that is trained, however the configuration names it."""
+        return self.method.name or self.loss.objective
 
 
 def load_config(path: Path, overrides: typing.Sequence[str] = ()) -> Config:

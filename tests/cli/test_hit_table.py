@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.cells import cell_len
-from rich.console import Console
 
-from evidex.cli.hit_table import cut_left, hit_table
+from evidex.cli.hit_table import Pictures, hit_lines
+from evidex.cli.terminal import Terminal, columns
 from evidex.data.footprints import Footprint, Window
 from evidex.retrieval.answers import Answer, Timings
 from evidex.retrieval.hits import Hit, Refinement
@@ -33,9 +32,7 @@ def _answer(*hits: Hit, entered: tuple[str, ...] = ()) -> Answer:
 
 
 def _lines(answer: Answer, width: int) -> list[str]:
-    stream = io.StringIO()
-    Console(file=stream, width=width).print(hit_table(answer, width))
-    return [line.rstrip() for line in stream.getvalue().splitlines()]
+    return hit_lines(Terminal(io.StringIO(), width), answer)
 
 
 def test_columns_that_are_empty_for_all_are_left_out() -> None:
@@ -49,10 +46,8 @@ def test_columns_that_are_empty_for_all_are_left_out() -> None:
 
 
 def test_hits_that_the_answer_does_not_stand_on_are_dim() -> None:
-    stream = io.StringIO()
     answer = _answer(_hit(1, "a.png", 0.5), _hit(2, "b.png", 0.3), _hit(3, "c.png", 0.04))
-    Console(file=stream, width=80, force_terminal=True).print(hit_table(answer, 80))
-    dim = [line for line in stream.getvalue().splitlines() if "\x1b[2m" in line]
+    dim = [line for line in hit_lines(Terminal(io.StringIO(), 80, styles=True), answer) if "\x1b[2m" in line]
     assert len(dim) == 1
     assert "0.040" in dim[0]
 
@@ -68,7 +63,7 @@ def test_every_hit_is_one_line_that_fits(width: int, placed: bool) -> None:
         hits.append(_hit(rank, path, float(rng.uniform(-1, 1)), caption, _RING if placed and rank % 2 else None))
     lines = _lines(_answer(*hits, entered=("id3",)), width)
     assert len(lines) == 1 + len(hits)
-    assert max(cell_len(line) for line in lines) <= width
+    assert max(columns(line) for line in lines) <= width
     for hit, line in zip(hits, lines[1:], strict=True):
         shown, score, file = line.split()[:3]
         assert shown == f"{hit.rank}{'+' if hit.rank == 3 else ''}"
@@ -98,9 +93,12 @@ def test_scores_beyond_one_are_rounding() -> None:
     assert line.split()[1] == "1.000"
 
 
-@pytest.mark.parametrize(
-    ("text", "width", "expected"),
-    [("abc", 3, "abc"), ("abcd", 3, "…cd"), ("絵画.png", 6, "….png"), ("絵画.png", 7, "…画.png"), ("ab", 1, "…")],
-)
-def test_cutting_from_the_left(text: str, width: int, expected: str) -> None:
-    assert cut_left(text, width) == expected
+def test_pictures_stand_between_score_and_file_and_move_nothing() -> None:
+    answer = _answer(_hit(1, "a.png"), _hit(2, "b.png"))
+    drawn = Pictures(lambda hit: ["####"] if hit.rank == 1 else ["####", "%%%%"], 4)
+    lines = hit_lines(Terminal(io.StringIO(), 80), answer, drawn)
+    assert [line.split() for line in lines] == [
+        ["score", "file"], ["1", "0.500", "####", "a.png"], ["2", "0.500", "####", "b.png"], ["%%%%"],
+    ]  # fmt: skip
+    assert len({line.find("####") for line in lines[1:3]} | {lines[3].find("%%%%")}) == 1
+    assert lines[0].find("file") == lines[1].find("a.png")

@@ -12,7 +12,7 @@ from evidex.scenes import render_archive
 from tests.cli.running import runner
 
 EVIDEX = Path(sys.executable).parent / "evidex"
-VERBS = ("sample", "train", "evaluate", "degrade", "index", "search", "calibrate", "serve", "benchmark")
+VERBS = ("sample", "train", "evaluate", "degrade", "index", "search", "calibrate", "serve", "benchmark", "export")
 
 
 def _run(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -132,6 +133,29 @@ def test_texts_and_tables_that_come_along_are_read(installed: Installed) -> None
         "print(len(Lexicon.load().entries), len(queries()), len(paper_rows()))"
     )
     assert all(int(count) > 50 for count in installed.run("python", "-c", code).split())
+
+
+def test_a_plain_install_asks_for_nothing_that_only_training_or_speed_needs(installed: Installed) -> None:
+    code = "from importlib.metadata import requires; print(*requires('evidex'), sep='\\n')"
+    needs = [line for line in installed.run("python", "-c", code).splitlines() if "extra ==" not in line]
+    names = {re.split(r"[^\w-]", line)[0].lower() for line in needs}
+    assert {"onnxruntime", "pylance", "rasterio"} <= names
+    assert not {"torch", "transformers", "tokenizers", "huggingface-hub", "matplotlib", "numba", "llvmlite"} & names
+
+
+def test_the_container_asks_for_its_health_where_it_is_told(installed: Installed, address: str) -> None:
+    recipe = (ROOT / "Dockerfile").read_text()
+    (command,) = re.findall(r'CMD \["python", "-c", "(.*)"\]', recipe)
+    asked = command.replace("http://127.0.0.1:8765/", address)
+    assert asked != command
+    for _ in range(120):  # until the model is loaded
+        done = subprocess.run([installed.bin / "python", "-c", asked], capture_output=True, timeout=60)
+        if done.returncode == 0:
+            break
+        time.sleep(0.5)
+    assert done.returncode == 0
+    nowhere = asked.replace("/ready", "/nothing-like-it")
+    assert subprocess.run([installed.bin / "python", "-c", nowhere], capture_output=True, timeout=60).returncode == 1
 
 
 def test_the_page_and_all_that_it_loads_are_served(address: str) -> None:

@@ -46,7 +46,12 @@ def tiny_model(seed: int = 0) -> Model:
     torch.manual_seed(seed)
     words = build_vocabulary(WORDS)
     sizes = {"vocabulary": len(words), "hidden": 24, "layers": 2, "heads": 3, "intermediate": 40, "positions": 64}
-    towers = {"image_tower": "convnet", "image_options": {"widths": [8, 16]}, "image_size": 32, "text_shape": sizes}
+    towers = {
+        "image_tower": "convnet",
+        "image_options": {"widths": [4, 6, 8, 12]},
+        "image_size": 32,
+        "text_shape": sizes,
+    }
     return Model(TowerEncoder({"kind": "towers", "dim": 16, "vocabulary": words, **towers}), 0.1, card=CARD)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
 from unittest.mock import patch
@@ -18,6 +19,7 @@ from evidex.retrieval.scan.scan import scan
 from evidex.retrieval.scan.shards import Vectors
 
 Floats = NDArray[np.float32]
+PLAIN = st.booleans()
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,11 @@ class Case:
     vectors: Floats
     temperature: float
     top: int
+
+
+def by_numpy(plain: bool) -> AbstractContextManager[object]:
+    """Scan by numpy alone, or by the compiled kernels; so few rows as here would all go the first way."""
+    return patch("evidex.retrieval.scan.scan.are_few", lambda *_: plain)
 
 
 @st.composite
@@ -74,9 +81,11 @@ def assert_equal(got: ScanResult, want: ScanResult, case: Case) -> None:
 
 
 @settings(max_examples=120, deadline=None)
-@given(cases())
-def test_scan_equals_the_naive_reference(case: Case) -> None:
-    assert_equal(scan(case.queries, case.vectors, temperature=case.temperature, top=case.top), naive(case), case)
+@given(cases(), PLAIN)
+def test_scan_equals_the_naive_reference(case: Case, plain: bool) -> None:
+    with by_numpy(plain):
+        got = scan(case.queries, case.vectors, temperature=case.temperature, top=case.top)
+    assert_equal(got, naive(case), case)
 
 
 @settings(max_examples=60, deadline=None)
@@ -85,10 +94,11 @@ def test_block_size_and_threads_change_nothing(case: Case, block_rows: int, thre
     stored: Vectors = case.vectors
     if form != "float32":
         stored = to_bfloat16(case.vectors) if form == "bfloat16" else quantize_int8(case.vectors)
-    one = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=1)
-    with patch.object(shards, "_BLOCK_VALUES", block_rows * case.vectors.shape[1]):
-        other = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=threads)
-        again = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=1)
+    with by_numpy(False):
+        one = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=1)
+        with patch.object(shards, "_BLOCK_VALUES", block_rows * case.vectors.shape[1]):
+            other = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=threads)
+            again = scan(case.queries, stored, temperature=case.temperature, top=case.top, threads=1)
     np.testing.assert_array_equal(one.ids, other.ids)
     np.testing.assert_array_equal(one.scores, other.scores)
     np.testing.assert_allclose(one.log_sum_exp, other.log_sum_exp, rtol=1e-9, atol=1e-9)
@@ -96,25 +106,31 @@ def test_block_size_and_threads_change_nothing(case: Case, block_rows: int, thre
 
 
 @settings(max_examples=60, deadline=None)
-@given(cases(), st.randoms(use_true_random=False), st.sampled_from([0.02, 0.5, 0.98]), st.booleans())
-def test_a_filter_equals_scanning_the_subset(case: Case, random: object, share: float, as_mask: bool) -> None:
+@given(cases(), st.randoms(use_true_random=False), st.sampled_from([0.02, 0.5, 0.98]), st.booleans(), PLAIN)
+def test_a_filter_equals_scanning_the_subset(
+    case: Case, random: object, share: float, as_mask: bool, plain: bool
+) -> None:
     seed = random.getrandbits(32)  # type: ignore[attr-defined]
     mask = np.random.default_rng(seed).random(len(case.vectors)) < share
     rows = np.flatnonzero(mask)
     chosen = mask if as_mask else rows
-    got = scan(case.queries, case.vectors, temperature=case.temperature, top=case.top, rows=chosen)
+    with by_numpy(plain):
+        got = scan(case.queries, case.vectors, temperature=case.temperature, top=case.top, rows=chosen)
     assert got.count == len(rows)
     if len(rows):
         assert_equal(got, naive(case, rows), case)
 
 
 @settings(max_examples=60, deadline=None)
-@given(cases(most_rows=300), st.lists(st.floats(0, 1), min_size=2, max_size=2).map(sorted))
-def test_merging_is_associative_and_equals_the_whole(case: Case, cuts: list[float]) -> None:
+@given(cases(most_rows=300), st.lists(st.floats(0, 1), min_size=2, max_size=2).map(sorted), PLAIN)
+def test_merging_is_associative_and_equals_the_whole(case: Case, cuts: list[float], plain: bool) -> None:
     edges = [0, *(round(cut * len(case.vectors)) for cut in cuts), len(case.vectors)]
     parts = []
     for start, stop in pairwise(edges):
-        part = scan(case.queries, case.vectors[start:stop], temperature=case.temperature, top=case.top)
+        rows = case.vectors[start:stop]
+        # The middle part the other way: what is merged may come from either.
+        with by_numpy(plain != (start == edges[1])):
+            part = scan(case.queries, rows, temperature=case.temperature, top=case.top)
         parts.append(ScanResult(part.ids + start, part.scores, part.log_sum_exp, part.count, part.temperature))
     a, b, c = parts
     left = merge_results(merge_results(a, b, case.top), c, case.top)
@@ -128,8 +144,10 @@ def test_merging_is_associative_and_equals_the_whole(case: Case, cuts: list[floa
 
 
 @settings(max_examples=40, deadline=None)
-@given(cases(most_rows=400), st.lists(st.floats(0, 1), max_size=4).map(sorted))
-def test_shards_equal_one_array(case: Case, cuts: list[float]) -> None:
+@given(cases(most_rows=400), st.lists(st.floats(0, 1), max_size=4).map(sorted), PLAIN)
+def test_shards_equal_one_array(case: Case, cuts: list[float], plain: bool) -> None:
     places = [round(cut * len(case.vectors)) for cut in cuts]
     shards: list[Vectors] = list(np.split(case.vectors, places))
-    assert_equal(scan(case.queries, shards, temperature=case.temperature, top=case.top), naive(case), case)
+    with by_numpy(plain):
+        got = scan(case.queries, shards, temperature=case.temperature, top=case.top)
+    assert_equal(got, naive(case), case)

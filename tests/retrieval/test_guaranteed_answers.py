@@ -13,7 +13,8 @@ from evidex.retrieval.certainty.calibrating import GuaranteeRequest, KnownQuery,
 from evidex.retrieval.certainty.calibration_store import calibration_path
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.refine import Refining, RsRefiner
+from evidex.retrieval.refine import Refining
+from evidex.retrieval.refiners import RsRefiner
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
 from tests.retrieval.archive import WORDS, arbitrary_gallery, rewrite, tiny_model

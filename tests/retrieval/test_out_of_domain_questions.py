@@ -27,7 +27,7 @@ LENGTHS = np.linspace(0, 1, 101, dtype=np.float32)
 @pytest.fixture
 def gallery(tmp_path: Path) -> Gallery:
     """Its model knows the plane that ``KNOWN`` spans, and was tested with texts that lie in it."""
-    plain = tiny_model()
+    plain = tiny_model(1)
     model = Model(plain.encoder, plain.temperature)
     vectors = model.encode_texts(KNOWN)
     basis = np.linalg.svd(vectors, full_matrices=False)[2][:16].astype(np.float32)

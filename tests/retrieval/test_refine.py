@@ -13,14 +13,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from evidex.errors import InputError
-from evidex.retrieval.refine import (
-    GenericRefiner,
-    Refiner,
-    RsRefiner,
-    deferred,
-    refine_features,
-    refine_queries,
-)
+from evidex.retrieval.refine import Refiner, deferred, refine_features, refine_queries
+from evidex.retrieval.refiners import GenericRefiner, RsRefiner
 
 
 class HashEncoder:

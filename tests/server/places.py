@@ -28,10 +28,10 @@ T = TypeVar("T")
 ANSWERED, REFINED, ABSTAINED = "a river between green fields", "dense houses and roads", "avocado armchair"
 
 
-def make_gallery(folder: Path, *, count: int = 24, size: int = 64, calibrated: bool = True) -> Gallery:
+def make_gallery(folder: Path, *, count: int = 24, size: int = 64, calibrated: bool = True, seed: int = 0) -> Gallery:
     """Rendered scenes with a place and a time; ANSWERED, REFINED and ABSTAINED get the verdicts of their names."""
     render_archive(folder / "archive", count=count, size=size, georeferenced=True)
-    gallery = Gallery.create(folder / "gallery", tiny_model())
+    gallery = Gallery.create(folder / "gallery", tiny_model(seed))
     gallery.add(folder / "archive", options=IndexOptions(workers=1))
     if calibrated:
         _calibrate(gallery, "text")

@@ -26,7 +26,9 @@ from tests.server.places import asking
 
 
 @pytest.fixture
-def gallery(tmp_path: Path) -> Gallery:
+def gallery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gallery:
+    """One whose vectors are mapped, as those of a large one are: in memory no damage reaches them."""
+    monkeypatch.setattr("evidex.retrieval.soundness.mapped.are_few", lambda *_: False)
     made = arbitrary_gallery(tmp_path / "g", tiny_model(), 40)
     made.vectors  # noqa: B018 (maps them)
     return made

@@ -7,13 +7,15 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from evidex.config import Config, EncoderConfig
+from evidex.config import Config, EncoderConfig, TrainConfig
 from evidex.data.datasets import load_dataset
+from evidex.encoders.clip.encoder import ClipEncoder
 from evidex.encoders.clip.open_clip_weights import expected_shapes, map_state_dict
 from evidex.encoders.model import load_model
 from evidex.errors import ModelError
 from evidex.training.loop import train
 from evidex.training.start import build_start
+from evidex.training.state import TrainState
 from tests.encoders.clip.tiny_clip import save_tiny_clip, tiny_architecture
 
 
@@ -45,3 +47,11 @@ def test_an_open_clip_state_dict_is_a_start(config: Config, tmp_path: Path) -> N
     assert all(torch.equal(value, encoder.state_dict()[f"clip.{name}"]) for name, value in weights.items())
     with pytest.raises(ModelError):
         build_start(dataclasses.replace(config, encoder=dataclasses.replace(settings, tokenizer="")), dataset.captions)
+
+
+def test_info_nce_starts_from_the_scale_that_clip_was_trained_with(tmp_path: Path) -> None:
+    save_tiny_clip(tmp_path / "clip")
+    clip = ClipEncoder.from_pretrained(tmp_path / "clip")
+    with torch.no_grad():
+        clip.clip.logit_scale.fill_(4.2)
+    assert TrainState.begin(clip, TrainConfig()).scale.item() == pytest.approx(4.2)

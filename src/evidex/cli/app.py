@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
+from typer.core import TyperGroup
 
 from evidex.cli import (
     benchmark,
@@ -16,6 +17,7 @@ from evidex.cli import (
     evaluate,
     export,
     index,
+    methods,
     models,
     sample,
     search,
@@ -29,14 +31,30 @@ from evidex.errors import EvidexError, GalleryError, InputError, InputWarning, M
 # What evidex[train] brings and a plain install has not.
 _OF_TRAINING = ("huggingface_hub", "matplotlib", "torch", "transformers")
 
+if TYPE_CHECKING:
+    from typer._click import Context, HelpFormatter
+
+
+class _Verbs(TyperGroup):
+    """The verbs with all of the sentence that tells of each."""
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, verb.get_short_help_str(1000)) for name, verb in self.commands.items()])
+
+
 app = typer.Typer(
+    cls=_Verbs,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help in plain text, in half the time
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 # The verbs' modules are light: each imports what it works with when it is called.
-for verb in (index, search, serve, verify, calibrate, models, sample, train, evaluate, export, benchmark, degrade):
+for verb in (
+    index, search, serve, verify, calibrate, models, sample, train, evaluate, export, benchmark, methods, degrade,
+):  # fmt: skip
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
 # Machines with torch alone run studies too, so their arguments are declared without typer.
 app.command(

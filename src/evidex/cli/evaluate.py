@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from evidex.data.datasets import Dataset
+    from evidex.encoders.model import Model
+    from evidex.evaluation.result import Evaluation
 
 
 def command(
     dataset: Annotated[Path, typer.Option(help="Dataset folder, or its captions file.")],
     model: Annotated[str, typer.Option(help="Model file, run folder or name.")] = "compact",
+    tokenizer: Annotated[
+        str, typer.Option(help="Any CLIP's folder or hub name, for a model file of open_clip or OpenAI.")
+    ] = "",
+    activation: Annotated[
+        str, typer.Option(help="Of such a file: quick_gelu (OpenAI's) or gelu (open_clip's plain names, RemoteCLIP).")
+    ] = "quick_gelu",
     split: Annotated[str, typer.Option(help="Which split; choose everything on val, use test once.")] = "val",
     noisy: Annotated[bool, typer.Option("--noisy", help="Degrade half of the images and their captions.")] = False,
     noisy_seed: Annotated[int, typer.Option(min=0, help="Which half, and how; same seed, same split.")] = 0,
@@ -33,7 +44,6 @@ def command(
     """Measure recall in both directions, and each uncertainty score beside its baselines."""
     from evidex.cli.console import output_console, progress_bar
     from evidex.data.datasets import load_dataset
-    from evidex.encoders.model import load_model
     from evidex.evaluation.deferral import Refinements
     from evidex.evaluation.protocol import evaluate, with_fine_grain
     from evidex.evaluation.table import print_evaluation
@@ -44,7 +54,7 @@ def command(
     if figures is not None:
         check_folder(figures)
     data = load_dataset(dataset, split)
-    encoder = load_model(model, device=device)
+    encoder = _model(model, tokenizer, activation, device)
     with progress_bar("Evaluating") as progress:
         found = evaluate(
             encoder,
@@ -62,8 +72,23 @@ def command(
         write_json_atomic(json_path, {"model": model, **found.to_json()})
         typer.echo(f"all figures: {json_path}", err=True)
     if figures is not None:
-        from evidex.evaluation.figure_files import write_figures
-        from evidex.evaluation.noisy import NoisySplit
+        _draw(found, data, noisy_seed if noisy else None, figures)
 
-        paths = write_figures(found, NoisySplit(data, noisy_seed) if noisy else data, figures)
-        typer.echo(f"{len(paths)} pictures: {figures}", err=True)
+
+def _draw(found: Evaluation, data: Dataset, noisy_seed: int | None, folder: Path) -> None:
+    from evidex.evaluation.figure_files import write_figures
+    from evidex.evaluation.noisy import NoisySplit
+
+    paths = write_figures(found, data if noisy_seed is None else NoisySplit(data, noisy_seed), folder)
+    typer.echo(f"{len(paths)} pictures: {folder}", err=True)
+
+
+def _model(name: str, tokenizer: str, activation: str, device: str | None) -> Model:
+    """The model that ``name`` means, or the published CLIP whose ``tokenizer`` is named beside it."""
+    if tokenizer:
+        from evidex.encoders.clip_file import load_clip_file
+
+        return load_clip_file(name, tokenizer=tokenizer, activation=activation, device=device)
+    from evidex.encoders.model import load_model
+
+    return load_model(name, device=device)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
+from evidex.cli.terminal import Terminal, columns, cut, cut_left, padded
 
+if TYPE_CHECKING:
     from evidex.retrieval.answers import Answer
     from evidex.retrieval.hits import Hit
 
@@ -18,65 +18,64 @@ _LEAST_FILE = 16
 _CAPTION_SHARE = 0.4
 
 
-def hit_table(answer: Answer, width: int, draw: Callable[[Hit], RenderableType] | None = None, drawn: int = 0) -> Table:
-    """The hits of ``answer`` in ``width`` columns; ``draw`` makes their pictures, ``drawn`` columns wide."""
-    from rich.cells import cell_len
-    from rich.table import Table
-    from rich.text import Text
+@dataclass(frozen=True)
+class Pictures:
+    """Hits are drawn small, each in lines that are ``width`` columns wide."""
 
+    draw: Callable[[Hit], list[str]]
+    width: int
+
+
+@dataclass(frozen=True)
+class _Column:
+    heading: str
+    cells: list[str]
+    right: bool = False
+
+    @property
+    def width(self) -> int:
+        return max(map(columns, [self.heading, *self.cells]))
+
+    def fitted(self, limit: int, shorten: Callable[[str, int], str]) -> _Column:
+        return _Column(self.heading, [shorten(cell, limit) for cell in self.cells], self.right)
+
+    def lines(self) -> list[str]:
+        return [padded(cell, self.width, right=self.right) for cell in [self.heading, *self.cells]]
+
+
+def hit_lines(terminal: Terminal, answer: Answer, pictures: Pictures | None = None) -> list[str]:
+    """The hits of ``answer`` below a heading; those that it does not stand on are dim."""
     new = set(answer.refinement.entered) if answer.refinement else set()
-    ranks = [f"{hit.rank}{'+' if hit.id in new else ''}" for hit in answer.hits]
-    scores = [f"{hit.shown_score:.3f}" for hit in answer.hits]
-    files = [_file(hit) for hit in answer.hits]
-    places = [_place(hit) for hit in answer.hits]
-    captions = [" ".join((hit.caption or "").split()) for hit in answer.hits]
-
-    def longest(cells: list[str]) -> int:
-        return max(map(cell_len, cells), default=0)
-
-    fixed = longest(ranks) + _GAP + longest([*scores, "score"])
-    fixed += drawn + _GAP if draw is not None else 0
-    place_width = longest([*places, _PLACE]) + _GAP
-    placed = any(places) and width - fixed - _GAP - place_width >= _LEAST_FILE
-    fixed += place_width if placed else 0
-    file_width, caption_width = _shared(
-        width - fixed - _GAP, longest([*files, "file"]), longest([*captions, "caption"]) if any(captions) else 0
-    )
-
-    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
-    table.add_column("", no_wrap=True, min_width=longest(ranks))
-    table.add_column("score", justify="right", no_wrap=True, min_width=longest([*scores, "score"]))
-    if draw is not None:
-        table.add_column("", no_wrap=True)
-    table.add_column("file", no_wrap=True)
-    if placed:
-        table.add_column(_PLACE, no_wrap=True)
-    if caption_width:
-        table.add_column("caption", no_wrap=True)
+    ranks = _Column("", [f"{hit.rank}{'+' if hit.id in new else ''}" for hit in answer.hits])
+    scores = _Column("score", [f"{hit.shown_score:.3f}" for hit in answer.hits], right=True)
+    drawn = pictures.width + _GAP if pictures else 0
+    described = _described(answer, terminal.width - ranks.width - scores.width - drawn - 2 * _GAP)
+    gap = " " * _GAP
+    left = [gap.join(cells) + gap for cells in zip(ranks.lines(), scores.lines(), strict=True)]
+    right = [gap.join(cells).rstrip() for cells in zip(*(column.lines() for column in described), strict=True)]
+    lines = [terminal.styled(left[0] + " " * drawn + right[0], "bold")]
     for i, hit in enumerate(answer.hits):
-        cells: list[RenderableType] = [ranks[i], scores[i]]
-        if draw is not None:
-            cells.append(draw(hit))
-        cells.append(Text(cut_left(files[i], file_width)))
-        if placed:
-            cells.append(places[i])
-        if caption_width:
-            caption = Text(captions[i])
-            caption.truncate(caption_width, overflow="ellipsis")
-            cells.append(caption)
-        table.add_row(*cells, style="dim" if i >= len(answer.hits) - answer.apart else None)
-    return table
+        style = "dim" if i >= len(answer.hits) - answer.apart else ""
+        picture = [line + gap for line in pictures.draw(hit)] if pictures else []
+        start, end = (terminal.styled(part[i + 1], style) for part in (left, right))
+        lines.append(start + (picture[0] if picture else " " * drawn) + end)
+        lines += [" " * len(left[0]) + line for line in picture[1:]]
+    return lines
 
 
-def cut_left(text: str, width: int) -> str:
-    """``text`` in ``width`` columns; what does not fit goes from the left, where paths are alike."""
-    from rich.cells import cell_len
-
-    if cell_len(text) <= width:
-        return text
-    while text and cell_len(text) > width - 1:
-        text = text[1:]
-    return "…" + text
+def _described(answer: Answer, room: int) -> list[_Column]:
+    """What tells hits apart, in ``room`` columns: the file, and where there are any and they fit, place and caption."""
+    files = _Column("file", [_file(hit) for hit in answer.hits])
+    places = _Column(_PLACE, [_place(hit) for hit in answer.hits])
+    captions = _Column("caption", [" ".join((hit.caption or "").split()) for hit in answer.hits])
+    placed = any(places.cells) and room - places.width - _GAP >= _LEAST_FILE
+    room -= places.width + _GAP if placed else 0
+    file, caption = _shared(room, files.width, captions.width if any(captions.cells) else 0)
+    return [
+        files.fitted(file, cut_left),
+        *([places] if placed else []),
+        *([captions.fitted(caption, cut)] if caption else []),
+    ]
 
 
 def _shared(room: int, file: int, caption: int) -> tuple[int, int]:
@@ -84,7 +83,7 @@ def _shared(room: int, file: int, caption: int) -> tuple[int, int]:
     if caption == 0:
         return max(min(file, room), _LEAST_FILE), 0
     room -= _GAP
-    captions = min(caption, max(round(room * _CAPTION_SHARE), room - file))
+    captions = min(caption, max(round(room * _CAPTION_SHARE), room - file), room - _LEAST_FILE)
     if captions < len("caption"):
         return max(min(file, room + _GAP), _LEAST_FILE), 0
     return max(min(file, room - captions), _LEAST_FILE), captions

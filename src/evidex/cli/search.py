@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from PIL.Image import Image
-    from rich.console import RenderableType
 
     from evidex.data.footprints import Bounds
+    from evidex.encoders.model import Model
     from evidex.retrieval.answers import Answer
     from evidex.retrieval.gallery import Gallery
     from evidex.retrieval.hits import Hit
@@ -46,7 +46,6 @@ def command(
     """Find images, tiles or captions, and be told how far to trust the answer."""
     from evidex.cli.console import print_json
     from evidex.data.discover import printable
-    from evidex.encoders.model import load_model
     from evidex.errors import InputError
     from evidex.retrieval.contact_sheet import check_sheet, write_contact_sheet
     from evidex.retrieval.emptiness import with_reasons
@@ -54,14 +53,16 @@ def command(
     from evidex.retrieval.gallery import Gallery
     from evidex.retrieval.retriever import Retriever
     from evidex.retrieval.warm_up import warm_up
+    from evidex.server.memory import steady_heap
 
+    steady_heap()
     if among not in (None, "images", "texts"):
         raise InputError(f"among '{among}' is unknown; use images or texts")
     _check(text, image, as_json and as_geojson)
     if sheet is not None:
         check_sheet(sheet)
     filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob)
-    opened = Gallery.open(gallery, load_model(model) if model is not None else None)
+    opened = Gallery.open(gallery, _loaded(model))
     warming = warm_up(opened, "text" if image is None else "image")
     example = image if bands is None or image is None else _rendered(image, bands)
     found = Retriever(opened).search(text=text, image=example, top=top, filters=filters, among=among)  # type: ignore[arg-type]
@@ -82,6 +83,12 @@ def command(
         _show(opened, answer, pictures, warming)
     if open_sheet and sheet is not None:
         typer.launch(str(sheet.resolve()))
+
+
+def _loaded(model: str | None) -> Model | None:
+    from evidex.encoders.model import load_model
+
+    return None if model is None else load_model(model)
 
 
 def _rendered(image: Path, bands: str) -> Image:
@@ -113,40 +120,37 @@ def _check(text: str | None, image: Path | None, both_formats: bool) -> None:
 
 
 def _show(gallery: Gallery, answer: Answer, pictures: bool, warming: float) -> None:
-    from rich.text import Text
+    from evidex.cli.hit_table import Pictures, hit_lines
+    from evidex.cli.terminal import Terminal
 
-    from evidex.cli.console import output_console
-    from evidex.cli.half_blocks import can_show
-    from evidex.cli.hit_table import hit_table
-
-    console = output_console()
-    console.print(Text(answer.headline, style=_STYLES[answer.standing.level.tone]))
-    console.print(Text(answer.explanation))
+    terminal = Terminal.of_output()
+    terminal.write(answer.headline, _STYLES[answer.standing.level.tone])
+    terminal.write(answer.explanation)
     if answer.guarantee:
-        console.print(Text(f"Guarantee: {answer.guarantee}.", style="dim"))
+        terminal.write(f"Guarantee: {answer.guarantee}.", "dim")
     if not answer.hits:
         return
-    draw = (lambda hit: _drawn(gallery, hit)) if pictures and can_show(console) else None
-    console.print(hit_table(answer, console.width, draw, _PICTURE_COLUMNS))
+    drawn = pictures and terminal.pictures
+    shown = Pictures(lambda hit: _drawn(gallery, hit), _PICTURE_COLUMNS) if drawn else None
+    terminal.stream.writelines(f"{line}\n" for line in hit_lines(terminal, answer, shown))
     if answer.apart_line is not None:
-        console.print(Text(answer.apart_line))
+        terminal.write(answer.apart_line)
     percentile = "" if answer.percentile is None else f", percentile {answer.percentile:.0%}"
     new = answer.refinement is not None and answer.refinement.entered
-    console.print(
+    terminal.write(
         f"{answer.verdict}, uncertainty {answer.uncertainty:.4f}{percentile}, {answer.searched} searched, "
         f"{answer.timings.total:.0f} ms after {warming:.1f} s of warm-up"
         + ("; + = new after refinement" if new else ""),
-        style="dim",
-        highlight=False,
+        "dim",
     )
 
 
-def _drawn(gallery: Gallery, hit: Hit) -> RenderableType:
+def _drawn(gallery: Gallery, hit: Hit) -> list[str]:
     from evidex.cli.half_blocks import half_blocks
     from evidex.retrieval.contact_sheet import thumbnail
 
     picture = thumbnail(gallery, hit, 96)
-    return "" if picture is None else half_blocks(picture, _PICTURE_COLUMNS)
+    return [" " * _PICTURE_COLUMNS] if picture is None else half_blocks(picture, _PICTURE_COLUMNS)
 
 
 def _box(text: str | None) -> Bounds | None:

@@ -13,6 +13,20 @@ class ImageTower(nn.Module):
 
     out_dim: int
     pixels: Pixels = CONVNET_PIXELS
+    channels: tuple[int, int, int, int]
+    """Of the four grids of `grids`."""
+
+    def grids(self, pixels: torch.Tensor) -> list[torch.Tensor]:
+        """Four grids (n, channels, side, side) on the way to the vector; the last is what is pooled."""
+        raise NotImplementedError
+
+    def entry(self) -> nn.Module:
+        """The module whose output is the first grid, or the first tokens."""
+        raise NotImplementedError
+
+    def blocks(self) -> list[nn.Module]:
+        """The modules that follow one another from there, each with places in and places out."""
+        raise NotImplementedError
 
     def normalise(self, pixels: torch.Tensor) -> torch.Tensor:
         """Return RGB ``pixels`` (n, 3, s, s), uint8 or float in [0, 255], as this tower was trained to see them."""

@@ -5,7 +5,7 @@ Each maps normalised pixels (n, 3, s, s) to one vector a picture and says how it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -47,6 +47,16 @@ def _pooling(name: str, channels: int) -> tuple[Callable[[torch.Tensor], torch.T
     return (_mean if name == "mean" else mean_and_max), length
 
 
+def _followed(grid: torch.Tensor, blocks: Iterable[nn.Module], kept: Sequence[int]) -> list[torch.Tensor]:
+    """Pass ``grid`` through ``blocks`` and return what comes out of those at ``kept``."""
+    found = []
+    for place, block in enumerate(blocks):
+        grid = block(grid)
+        if place in kept:
+            found.append(grid)
+    return found
+
+
 class ConvNet(ImageTower):
     """Ours: a narrow residual network for small pictures, trainable on a CPU in minutes."""
 
@@ -60,10 +70,21 @@ class ConvNet(ImageTower):
             stages += [_ResidualBlock(previous, width, stride=2), _ResidualBlock(width, width, stride=1)]
             previous = width
         self.stages = nn.Sequential(*stages)
+        if len(widths) == len(CONVNET_WIDTHS):  # what looks at grids looks at four
+            self.channels = (widths[0], widths[1], widths[2], widths[3])
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         grid = self.stages(self.stem(pixels))
         return mean_and_max(grid)
+
+    def grids(self, pixels: torch.Tensor) -> list[torch.Tensor]:
+        return _followed(self.stem(pixels), self.stages, (1, 3, 5, 7))
+
+    def entry(self) -> nn.Module:
+        return self.stem
+
+    def blocks(self) -> list[nn.Module]:
+        return list(self.stages)
 
 
 class _ResidualBlock(nn.Module):
@@ -90,6 +111,7 @@ class ResNet50(ImageTower):
     """ResNet-50 as Keras trained it: stride in a block's first convolution, batch norm with eps 1e-3, BGR."""
 
     pixels = RESNET_PIXELS
+    channels = (256, 512, 1024, 2048)
 
     def __init__(self, pooling: str = "mean") -> None:
         super().__init__()
@@ -110,6 +132,16 @@ class ResNet50(ImageTower):
         for stage in range(1, 5):
             grid = getattr(self, f"layer{stage}")(grid)
         return self.pool(grid)
+
+    def grids(self, pixels: torch.Tensor) -> list[torch.Tensor]:
+        grid = self.maxpool(relu(self.bn1(self.conv1(pixels))))
+        return _followed(grid, (getattr(self, f"layer{stage}") for stage in range(1, 5)), range(4))
+
+    def entry(self) -> nn.Module:
+        return self.maxpool
+
+    def blocks(self) -> list[nn.Module]:
+        return [block for stage in range(1, 5) for block in getattr(self, f"layer{stage}")]
 
 
 class _Bottleneck(nn.Module):
@@ -145,10 +177,24 @@ class EfficientNetLite(ImageTower):
         self._blocks = nn.Sequential(*(_InvertedBottleneck(block) for block in blocks))
         self._conv_head = nn.Conv2d(blocks[-1].outputs, LITE_HEAD, 1, bias=False)
         self._bn1 = nn.BatchNorm2d(LITE_HEAD, eps=NORM_EPSILON)
+        ends = [place for place, block in enumerate(blocks[1:]) if block.stride == 2]  # where a stride leaves a grid
+        self._ends = [*ends[1:], len(blocks) - 1]
+        widths = [blocks[place].outputs for place in self._ends]
+        self.channels = (widths[0], widths[1], widths[2], LITE_HEAD)
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         grid = self._blocks(_relu6(self._bn0(self._conv_stem(pixels))))
         return self.pool(_relu6(self._bn1(self._conv_head(grid))))
+
+    def grids(self, pixels: torch.Tensor) -> list[torch.Tensor]:
+        found = _followed(_relu6(self._bn0(self._conv_stem(pixels))), self._blocks, self._ends)
+        return [*found[:3], _relu6(self._bn1(self._conv_head(found[3])))]
+
+    def entry(self) -> nn.Module:
+        return self._bn0
+
+    def blocks(self) -> list[nn.Module]:
+        return list(self._blocks)
 
 
 class _InvertedBottleneck(nn.Module):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -81,6 +81,27 @@ class Model:
         where = {text: index for index, text in enumerate(distinct)}
         return rows[[where[text] for text in texts]]
 
+    @property
+    def inner_product(self) -> bool:
+        """Whether rows are compared by inner product, as a gallery does it."""
+        return bool(getattr(self.encoder, "inner_product", True))
+
+    def check_inner_product(self) -> None:
+        if not self.inner_product:
+            raise ModelError("this model compares pictures and texts pair by pair; a gallery needs one without that")
+
+    def similarity(self, images: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        """Compare rows of pictures with rows of texts as the model's method does it, (images, texts) float32."""
+        if self.inner_product:
+            return np.asarray(images @ texts.T, np.float32)
+        compared: np.ndarray = self.encoder.compare_rows(images, texts)  # type: ignore[attr-defined]
+        return compared
+
+    def own_uncertainty(self, rows: np.ndarray, modality: Literal["image", "text"]) -> np.ndarray | None:
+        """How unsure the model's method says it is of each query; None where it has no such measure."""
+        doubt = getattr(self.encoder, "doubt", None)
+        return None if doubt is None else doubt(rows, modality)
+
     def reads_all(self, text: str) -> bool:
         """Whether the encoder takes the whole of ``text``: one word more would make a difference."""
         return self.encoder.reads_all(text)
@@ -121,6 +142,8 @@ def load_model(
         path = Path(name_or_path)
     if is_folder(path) and not is_file(path / "config.json") and is_file(path / "model.safetensors"):
         path = path / "model.safetensors"  # a run's folder; Hugging Face's has a config.json
+    if is_file(path) and path.suffix in (".pt", ".pth", ".bin"):
+        raise ModelError(f"'{path}' comes without a tokenizer; name any CLIP's folder or hub name with --tokenizer")
     if is_file(path):
         return _read_whole(path, device, engine)
     if is_folder(path) and not is_file(path / "config.json"):

@@ -25,7 +25,7 @@ FORMAT = 2
 _READABLE = (1, 2)
 _DOMAIN = "domain/"  # before the names of tensors that are no weights
 _MOST_LAYERS = 1024
-_KINDS = ("towers", "clip", "committee")
+_KINDS = ("towers", "clip", "committee", "method")
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -13,6 +15,8 @@ from torch import nn
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+Modality = Literal["image", "text"]
 
 
 class DualEncoder(nn.Module, ABC):
@@ -24,6 +28,8 @@ class DualEncoder(nn.Module, ABC):
 
     dim: int
     image_size: int
+    inner_product: bool = True
+    """Whether rows are unit vectors that an inner product compares; others know `similarity` alone."""
 
     @abstractmethod
     def prepare_image(self, image: Image) -> np.ndarray:
@@ -45,6 +51,42 @@ class DualEncoder(nn.Module, ABC):
     def spec(self) -> dict[str, Any]:
         """Return JSON that rebuilds the module without its weights; its ``kind`` names the class."""
 
+    per_token: frozenset[str] = frozenset({"input_ids", "attention_mask"})
+    """Which of the tensors of `tokenize` have a column a token, and may be cut to the longest text of a batch."""
+
+    def image_outputs(self, pixels: torch.Tensor) -> torch.Tensor:
+        """What a loss is given of the pictures, one row each: the features, unless a method needs more in training."""
+        return self.image_features(pixels)
+
+    def text_outputs(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        """The same of the sentences."""
+        return self.text_features(tokens)
+
+    def similarity(self, images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
+        """Compare rows of pictures (n, dim) with rows of sentences (m, dim): (n, m)."""
+        return images @ texts.T
+
+    def own_uncertainty(self, rows: torch.Tensor, modality: Modality) -> torch.Tensor | None:
+        """How unsure the encoder itself is of each of ``rows``; None where it has no such measure."""
+        del rows, modality
+        return None
+
+    def loss_parameters(self) -> list[nn.Parameter]:
+        """Parameters that the loss uses directly, and not through a row."""
+        return []
+
+    def after_step(self) -> None:
+        """Called after the weights have moved; nothing, unless a method keeps state of its own."""
+
+    def finished(self) -> DualEncoder:
+        """What is kept as a model: without what only training needs."""
+        return self
+
+    @property
+    def start_scale(self) -> float:
+        """The logarithm of the logit scale that training starts from: CLIP's before its own training."""
+        return math.log(1 / 0.07)
+
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
@@ -65,7 +107,73 @@ class DualEncoder(nn.Module, ABC):
     def weights(self) -> dict[str, NDArray[Any]]:
         return {name: value.detach().cpu().contiguous().numpy() for name, value in self.state_dict().items()}
 
+    @torch.inference_mode()
+    def compare_rows(self, images: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float32]:
+        """`similarity` of rows as numpy has them."""
+        rows, columns = (torch.from_numpy(np.array(part)).to(self.device) for part in (images, texts))
+        return _rows(self.similarity(rows, columns))
+
+    @torch.inference_mode()
+    def doubt(self, rows: NDArray[np.float32], modality: Modality) -> NDArray[np.float64] | None:
+        """`own_uncertainty` of rows as numpy has them."""
+        found = self.own_uncertainty(torch.from_numpy(np.array(rows)).to(self.device), modality)
+        return None if found is None else found.double().cpu().numpy()
+
 
 def _rows(features: torch.Tensor) -> NDArray[np.float32]:
     rows: NDArray[np.float32] = features.float().cpu().numpy()
     return rows
+
+
+@dataclass(frozen=True)
+class Places:
+    """What a tower knows of each place of a picture or word of a sentence, before its head."""
+
+    rows: torch.Tensor
+    """(n, length, width)"""
+    mask: torch.Tensor
+    """(n, length), bool: which of them count."""
+
+
+class PlacedEncoder(DualEncoder, ABC):
+    """A dual encoder that shows what is inside its towers, for methods that pool or compare parts."""
+
+    @abstractmethod
+    def image_places(self, pixels: torch.Tensor) -> Places:
+        """The last grid of the image tower, place by place."""
+
+    @abstractmethod
+    def text_places(self, tokens: dict[str, torch.Tensor]) -> Places:
+        """The last layer of the text tower, token by token."""
+
+    @abstractmethod
+    def word_mask(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        """Which tokens count, (n, length) bool."""
+
+    @abstractmethod
+    def new_place_head(self) -> nn.Linear:
+        """A layer from a place into the common space; it starts from the tower's own where that has one."""
+
+    @abstractmethod
+    def new_word_head(self) -> nn.Linear:
+        """The same for a token."""
+
+    @abstractmethod
+    def image_pyramid(self, pixels: torch.Tensor) -> list[torch.Tensor]:
+        """Four grids (n, channels, side, side) of the image tower, from the first to the last."""
+
+    @abstractmethod
+    def pyramid_channels(self) -> list[int]:
+        """How many channels each of these grids has."""
+
+    @abstractmethod
+    def image_entry_and_blocks(self) -> tuple[nn.Module, list[nn.Module]]:
+        """The module whose output the image tower's blocks begin with, and these, in order."""
+
+    @abstractmethod
+    def text_entry_and_blocks(self) -> tuple[nn.Module, list[nn.Module]]:
+        """The same of the text tower."""
+
+    @abstractmethod
+    def heads(self) -> list[nn.Module]:
+        """What of the encoder starts from nothing, and so has to learn where the towers stay as they are."""

@@ -9,13 +9,14 @@ from pathlib import Path
 import torch
 
 from evidex.documents import is_file
+from evidex.encoders.torchscript import is_torchscript, read_torchscript
 from evidex.errors import ModelError
 
 _NAMED_IN_MESSAGE = 4
 
 
 def read_state_dict(path: Path) -> dict[str, torch.Tensor]:
-    """Return the tensors of a ``.safetensors`` file or of a ``.pt``/``.pth``/``.bin`` file.
+    """Return the tensors of a ``.safetensors`` file, of a ``.pt``/``.pth``/``.bin`` file or of a TorchScript archive.
 
     A training checkpoint is opened at its ``state_dict``; the ``module.`` prefix of a wrapped model is removed.
     """
@@ -45,6 +46,8 @@ def _read(path: Path) -> object:
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
+        if is_torchscript(path):
+            return read_torchscript(path)
         return torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, EOFError, ValueError, RuntimeError, SafetensorError, pickle.UnpicklingError) as error:
         raise ModelError(

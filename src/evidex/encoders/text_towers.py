@@ -40,13 +40,26 @@ class TextTower(nn.Module):
             if isinstance(module, nn.Linear):
                 nn.init.zeros_(module.bias)
 
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+    def tokens(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """Return the last layer, (n, length, hidden)."""
         hidden: torch.Tensor = self.embeddings(input_ids)
         attend = attention_mask[:, None, None, :].bool()
         for layer in self.encoder.layer:
             hidden = layer(hidden, attend)
+        return hidden
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        hidden = self.tokens(input_ids, attention_mask)
         weight = attention_mask[..., None].to(hidden.dtype)
         return (hidden * weight).sum(1) / weight.sum(1)
+
+    def entry(self) -> nn.Module:
+        """The module whose output is the first tokens."""
+        return self.embeddings
+
+    def blocks(self) -> list[nn.Module]:
+        """The layers that follow one another from there."""
+        return list(self.encoder.layer)
 
     def fit(self, name: str, value: torch.Tensor) -> torch.Tensor:
         """Return the published tensor ``name`` as this tower needs it: no more positions than it reads."""

@@ -22,6 +22,10 @@ def build_encoder(spec: dict[str, Any]) -> DualEncoder:
         from evidex.encoders.clip.encoder import ClipEncoder
 
         return ClipEncoder.from_spec(spec)
+    if spec["kind"] == "method":
+        from evidex.methods.protocol import implementation
+
+        return implementation(spec["method"]).rebuild(build_encoder(spec["base"]), spec["options"])
     from evidex.encoders.committee import CommitteeEncoder
 
     return CommitteeEncoder.from_spec(spec)

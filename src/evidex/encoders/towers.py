@@ -18,7 +18,7 @@ from evidex.documents import is_file, is_folder, read_json, read_text
 from evidex.encoders.image_tower import ImageTower
 from evidex.encoders.image_towers import build_image_tower
 from evidex.encoders.preprocess import resize_to_square
-from evidex.encoders.protocol import DualEncoder
+from evidex.encoders.protocol import PlacedEncoder, Places
 from evidex.encoders.text_towers import TextShape, TextTower
 from evidex.encoders.wordpiece import MAX_TOKENS, WordPiece, build_vocabulary
 from evidex.errors import ModelError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _LARGEST_SIZE = 1 << 24
 
 
-class TowerEncoder(DualEncoder):
+class TowerEncoder(PlacedEncoder):
     """An image tower and a text tower, each followed by dropout and a linear head into the common space."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
@@ -68,6 +68,39 @@ class TowerEncoder(DualEncoder):
         pooled = self.text_tower(tokens["input_ids"], tokens["attention_mask"])
         projected: torch.Tensor = self.text_head(self.dropout(pooled)).float()
         return projected
+
+    def image_places(self, pixels: torch.Tensor) -> Places:
+        grid = self.image_pyramid(pixels)[-1]
+        rows = grid.flatten(2).transpose(1, 2)
+        return Places(rows, torch.ones(rows.shape[:2], dtype=torch.bool, device=rows.device))
+
+    def text_places(self, tokens: dict[str, torch.Tensor]) -> Places:
+        rows = self.text_tower.tokens(tokens["input_ids"], tokens["attention_mask"])
+        return Places(rows, self.word_mask(tokens))
+
+    def word_mask(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        return tokens["attention_mask"].bool()
+
+    def new_place_head(self) -> nn.Linear:
+        return nn.Linear(self.image_tower.channels[-1], self.dim)
+
+    def new_word_head(self) -> nn.Linear:
+        return nn.Linear(self.text_tower.out_dim, self.dim)
+
+    def image_pyramid(self, pixels: torch.Tensor) -> list[torch.Tensor]:
+        return self.image_tower.grids(self.image_tower.normalise(pixels))
+
+    def pyramid_channels(self) -> list[int]:
+        return list(self.image_tower.channels)
+
+    def image_entry_and_blocks(self) -> tuple[nn.Module, list[nn.Module]]:
+        return self.image_tower.entry(), self.image_tower.blocks()
+
+    def text_entry_and_blocks(self) -> tuple[nn.Module, list[nn.Module]]:
+        return self.text_tower.entry(), self.text_tower.blocks()
+
+    def heads(self) -> list[nn.Module]:
+        return [self.image_head, self.text_head]
 
     def train(self, mode: bool = True) -> TowerEncoder:
         super().train(mode)

@@ -49,7 +49,8 @@ def refine_and_rank(
 
     A query is refined alike at every ratio, so those of the largest ratio are refined once and serve all.
     """
-    from evidex.retrieval.refine import RsRefiner, deferred, refine_queries
+    from evidex.retrieval.refine import deferred, refine_queries
+    from evidex.retrieval.refiners import RsRefiner
 
     ratios, seed = asked.ratios, asked.seed
     if not ratios:

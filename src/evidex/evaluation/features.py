@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _IMAGES_IN_MEMORY = 256
+
+Compare = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
+"""Rows of images and rows of captions in, their similarities (images, captions) out."""
+
+
+def inner_product(images: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float32]:
+    return images @ texts.T
 
 
 class EvaluatedModel(Protocol):
@@ -63,6 +70,7 @@ class Encoded:
     image_of_caption: NDArray[np.int64]
     degraded_images: NDArray[np.bool_] | None = None
     degraded_captions: NDArray[np.bool_] | None = None
+    compare: Compare = inner_product
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +82,10 @@ class Matching:
     text_identity: NDArray[np.int64]
 
 
-def match(image_features: NDArray[np.float32], text_features: NDArray[np.float32]) -> Matching:
-    """Inner products (images, captions) in which equal features have bit-equal rows and columns.
+def match(
+    image_features: NDArray[np.float32], text_features: NDArray[np.float32], compare: Compare = inner_product
+) -> Matching:
+    """Similarities (images, captions) in which equal features have bit-equal rows and columns.
 
     A matrix product may round two equal columns differently, depending on where in a block they fall, and would so
     break ties that recall has to see. Every distinct pair is therefore computed once.
@@ -87,8 +97,13 @@ def match(image_features: NDArray[np.float32], text_features: NDArray[np.float32
         )
     first_image, image_identity = _distinct_rows(image_features)
     first_text, text_identity = _distinct_rows(text_features)
-    product = image_features[first_image] @ text_features[first_text].T
+    product = compare(image_features[first_image], text_features[first_text])
     return Matching(product[image_identity][:, text_identity], image_identity, text_identity)
+
+
+def compare_of(model: object) -> Compare:
+    """How ``model`` compares its rows: as its method says, or by inner product."""
+    return getattr(model, "similarity", inner_product)
 
 
 def encode_texts(

@@ -78,7 +78,7 @@ def _text_examples(
     evaluation: Evaluation, encoded: Encoded, split: Split, count: int, rng: np.random.Generator
 ) -> list[Answers]:
     chosen = _right_and_wrong(evaluation.t2i.hits[1], count, rng)
-    similarity = match(encoded.images, encoded.texts[chosen]).similarity.T
+    similarity = match(encoded.images, encoded.texts[chosen], encoded.compare).similarity.T
     examples = []
     for row, query in zip(similarity, chosen, strict=True):
         first = np.argsort(-row, kind="stable")[:_SHOWN].tolist()
@@ -98,7 +98,7 @@ def _image_examples(
 ) -> list[Answers]:
     """Repeated sentences are shown once; a sentence is right if it is one of the image's captions."""
     chosen = _right_and_wrong(evaluation.i2t.hits[1], count, rng)
-    similarity = match(encoded.images[chosen], encoded.texts).similarity
+    similarity = match(encoded.images[chosen], encoded.texts, encoded.compare).similarity
     captions = split.captions
     examples = []
     for row, query in zip(similarity, chosen, strict=True):

@@ -24,6 +24,7 @@ SCORE_TITLES = {
     "belief": "belief 1 − α/S",
     "dissonance": "dissonance",
     "learned": "learned, cross-fitted",
+    "own": "the method's own",
 }
 _COLUMNS: tuple[tuple[str, Callable[[ScoreQuality], float | None], bool], ...] = (
     ("wrong@1", lambda quality: quality.error_auroc[1], True),

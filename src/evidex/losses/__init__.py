@@ -1,6 +1,6 @@
 """Losses on tensors: the parts of ELC and the methods it is compared with."""
 
-from evidex.losses.contrastive import hardest_triplet_loss, info_nce_loss, polynomial_loss
+from evidex.losses.contrastive import all_triplets_loss, hardest_triplet_loss, info_nce_loss, polynomial_loss
 from evidex.losses.dirichlet import dirichlet_kl
 from evidex.losses.edl import EdlParts, edl_loss, edl_parts
 from evidex.losses.labels import label_loss
@@ -13,6 +13,7 @@ __all__ = [
     "EdlParts",
     "Features",
     "LossParts",
+    "all_triplets_loss",
     "dirichlet_kl",
     "edl_loss",
     "edl_parts",

@@ -36,6 +36,18 @@ def hardest_triplet_loss(
     return (caption_cost + image_cost).mean()
 
 
+def all_triplets_loss(
+    similarity: torch.Tensor, *, margin: float = 0.2, ignore: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return the sum of the hinges of every negative of each row and column, as losses before VSE++ took it."""
+    check_square(similarity)
+    _, negative = pair_masks(similarity, ignore)
+    positive = similarity.diagonal()
+    caption_cost = (margin + similarity - positive[:, None]).clamp(min=0)
+    image_cost = (margin + similarity - positive).clamp(min=0)
+    return torch.where(negative, caption_cost + image_cost, 0).sum()
+
+
 def polynomial_loss(
     similarity: torch.Tensor,
     *,

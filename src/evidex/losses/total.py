@@ -1,13 +1,13 @@
-"""The training loss as named parts: ELC (Eq. 19) or one of the losses it is compared with."""
+"""ELC's training loss as named parts (Eq. 19)."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
 
 from evidex.config import LossConfig
-from evidex.losses.contrastive import hardest_triplet_loss, info_nce_loss, polynomial_loss
 from evidex.losses.edl import edl_parts
 from evidex.losses.regression import regression_loss
 from evidex.losses.relation import relation_loss
@@ -16,7 +16,7 @@ from evidex.losses.ucl import ucl_loss
 
 @dataclass(frozen=True)
 class Features:
-    """One batch after the encoders: unit rows, and what the loss has to know about the pairs."""
+    """One batch after the encoders: a row each, and what the loss has to know about the pairs."""
 
     image: torch.Tensor
     text: torch.Tensor
@@ -24,6 +24,11 @@ class Features:
     text_mentor: torch.Tensor | None = None
     caption_ids: torch.Tensor | None = None  # equal ids mark equal sentences
     image_ids: torch.Tensor | None = None  # equal ids mark the same picture
+    facts: torch.Tensor | None = None  # what a method knows of each picture besides (Implementation.facts)
+
+    def similarity(self) -> torch.Tensor:
+        """Inner products (images, captions) of unit rows, for both directions (Eq. 1)."""
+        return self.image.float() @ self.text.float().T
 
 
 @dataclass(frozen=True)
@@ -38,27 +43,19 @@ class LossParts:
         return dict(zip(["total", *self.parts], values, strict=True))
 
 
-def total_loss(features: Features, config: LossConfig, *, epoch: float, scale: torch.Tensor) -> LossParts:
-    """Return the loss of one batch at ``epoch`` (fractional, from 0).
+def total_loss(features: Features, config: LossConfig, *, epoch: float) -> LossParts:
+    """Return ELC's loss of one batch at ``epoch`` (fractional, from 0)."""
+    return summed(elc_parts(features, config, epoch=epoch))
 
-    ``scale`` is the learnable logit scale, which InfoNCE alone uses.
-    """
-    similarity = features.image.float() @ features.text.float().T  # Eq. 1, both directions
-    ignore = _no_negatives(features, config)
-    if config.objective == "elc":
-        parts = _elc(similarity, features, config, epoch, ignore)
-    elif config.objective == "infonce":
-        parts = {"infonce": info_nce_loss(similarity, scale=scale, ignore=ignore)}
-    elif config.objective == "vsepp":
-        parts = {"triplet": hardest_triplet_loss(similarity, margin=config.margin, ignore=ignore)}
-    else:
-        parts = {"poly": polynomial_loss(similarity, margin=config.margin, ignore=ignore)}
+
+def summed(parts: dict[str, torch.Tensor]) -> LossParts:
     return LossParts(torch.stack([part.double() for part in parts.values()]).sum(), parts)
 
 
-def _elc(
-    similarity: torch.Tensor, features: Features, config: LossConfig, epoch: float, ignore: torch.Tensor | None
-) -> dict[str, torch.Tensor]:
+def elc_parts(features: Features, config: LossConfig, *, epoch: float) -> dict[str, torch.Tensor]:
+    """Return the weighted parts of Eq. 19."""
+    similarity = features.similarity()
+    ignore = no_negatives(features, config)
     edl = edl_parts(
         similarity,
         temperature=config.temperature,
@@ -70,7 +67,7 @@ def _elc(
     )
     parts = {"edl": edl.likelihood}
     if config.kl:
-        parts["kl"] = epoch / config.b1 * edl.kl  # Eqs. 8–9
+        parts["kl"] = annealed(config, epoch) * edl.kl  # Eqs. 8–9
     if config.ucl:
         ramp = ucl_ramp(config, epoch)
         alignment = ucl_loss(similarity, temperature=config.temperature, target=config.ucl_target, ignore=ignore)
@@ -86,6 +83,11 @@ def _elc(
     return parts
 
 
+def annealed(config: LossConfig, epoch: float) -> float:
+    """Return the KL's weight n_e/b1: with the fraction of ``epoch``, or by its number from 1 as the paper counts."""
+    return (epoch if config.annealing == "step" else math.floor(epoch) + 1) / config.b1
+
+
 def ucl_ramp(config: LossConfig, epoch: float) -> float:
     """Return how much of UCL is switched on: 0 before its start, then linearly up to 1."""
     if config.ucl_ramp_epochs == 0:
@@ -99,7 +101,7 @@ def _relation(student: torch.Tensor, mentor: torch.Tensor | None, config: LossCo
     return relation_loss(student, mentor, temperature=config.relation_temperature)
 
 
-def _no_negatives(features: Features, config: LossConfig) -> torch.Tensor | None:
+def no_negatives(features: Features, config: LossConfig) -> torch.Tensor | None:
     """Return the off-diagonal pairs (image i, caption j) where caption j says or shows the same as that of image i."""
     ids = [features.caption_ids if config.mask_equal_captions else None, features.image_ids]
     equal = [each[:, None] == each for each in ids if each is not None]

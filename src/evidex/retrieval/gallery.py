@@ -36,6 +36,7 @@ from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
 from evidex.retrieval.soundness.seal import Seal
 from evidex.retrieval.soundness.sealing import MODEL, complete, seal_all, seal_table
 from evidex.retrieval.table import ROWS, add_missing_columns, files_of, id_filter, new_table, open_table, reading
+from evidex.retrieval.taking import column, take
 from evidex.retrieval.vector_file import map_vectors
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Gallery:
         that it can be opened again anywhere.
         """
         folder = Path(path)
+        model.check_inner_product()
         check_free(folder)
         folder.mkdir(parents=True, exist_ok=True)
         with held(folder, wait=True):
@@ -195,7 +197,7 @@ class Gallery:
             return []
         names = [name for name in self._dataset.schema.names if name != "vector"]
         with reading(self.path):
-            return from_table(self._table.take([int(position) for position in positions], columns=names))
+            return from_table(take(self._table, positions, names))
 
     def find(self, row_id: str) -> Row:
         """The row with this id."""
@@ -212,8 +214,7 @@ class Gallery:
         """One column of all rows as an Arrow array, kept until the gallery moves on."""
         if name not in self._columns:
             with reading(self.path):
-                table = self._table.to_table(columns=[name])
-                self._columns[name] = table.column(0).combine_chunks()
+                self._columns[name] = column(self._table, name)
         return self._columns[name]
 
     def records(self, columns: Sequence[str]) -> Iterator[dict[str, Any]]:

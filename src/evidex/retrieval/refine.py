@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -12,11 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.degrade.float_images import to_floats, to_picture
-from evidex.degrade.generic_tta import Thesaurus, augment_image_generic, augment_text_generic
-from evidex.degrade.lexicon import Lexicon
-from evidex.degrade.rs_tta import augment_image, augment_text
-from evidex.degrade.wordnet import load_wordnet
 from evidex.errors import InputError
 from evidex.progress import Progress, silent
 
@@ -25,7 +20,6 @@ if TYPE_CHECKING:
 
 Features = NDArray[np.float32]
 Kind = Literal["text", "image"]
-COPIES = 4
 REFINE_RATIO = 0.1
 """The paper's deferral ratio."""
 _QUERIES_AT_ONCE = {"text": 256, "image": 32}
@@ -45,37 +39,6 @@ class Refiner(Protocol):
     def texts(self, text: str, rng: np.random.Generator) -> list[str]: ...
 
     def images(self, image: Image, rng: np.random.Generator) -> list[Image]: ...
-
-
-@dataclass(frozen=True)
-class RsRefiner:
-    """RS-TTA: radiometric drift and small rotations, phrases of the field."""
-
-    copies: int = COPIES
-    lexicon: Lexicon = field(default_factory=Lexicon.load)
-
-    def texts(self, text: str, rng: np.random.Generator) -> list[str]:
-        return [augment_text(text, rng, self.lexicon) for _ in range(self.copies)]
-
-    def images(self, image: Image, rng: np.random.Generator) -> list[Image]:
-        pixels = to_floats(image)
-        return [to_picture(augment_image(pixels, rng)) for _ in range(self.copies)]
-
-
-@dataclass(frozen=True)
-class GenericRefiner:
-    """The augmentation of natural images and everyday texts that RS-TTA is compared with."""
-
-    copies: int = COPIES
-    thesaurus: Thesaurus | None = None
-
-    def texts(self, text: str, rng: np.random.Generator) -> list[str]:
-        thesaurus = self.thesaurus or load_wordnet()
-        return [augment_text_generic(text, rng, thesaurus) for _ in range(self.copies)]
-
-    def images(self, image: Image, rng: np.random.Generator) -> list[Image]:
-        pixels = to_floats(image)
-        return [to_picture(augment_image_generic(pixels, rng)) for _ in range(self.copies)]
 
 
 @dataclass(frozen=True)
@@ -102,6 +65,8 @@ AS_CALIBRATED, NEVER, ALWAYS = Refining(), Refining(0.0), Refining(1.0)
 
 @cache
 def _usual_refiner() -> Refiner:
+    from evidex.retrieval.refiners import RsRefiner  # with all that it augments by; most searches ask nothing again
+
     return RsRefiner()
 
 

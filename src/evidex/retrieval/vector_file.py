@@ -21,7 +21,7 @@ import numpy as np
 from evidex.documents import parse_json
 from evidex.files import write_json_atomic
 from evidex.retrieval.rows import vectors_in
-from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors, rows_a_block
+from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors, open_vectors, rows_a_block
 from evidex.retrieval.soundness.seal import checksum_of
 
 STATE = "vectors.json"
@@ -109,11 +109,11 @@ def _mapped(folder: Path, dataset: Any, fragments: list[Fragment], rows: int, di
     elif len(fragments) > len(state.fragments):
         state = _grown(folder, dataset, fragments, dim, state)
     try:
-        return MappedVectors.of_file(folder / state.file, rows, dim, state.checks)
+        return open_vectors(folder / state.file, rows, dim, state.checks)
     except DamagedVectors:
         if anew:
             raise
-        _LOG.warning("'%s' was too short and is made again from the table", folder / state.file)
+        _LOG.warning("'%s' was damaged and is made again from its table", folder / state.file)
         return _mapped(folder, dataset, fragments, rows, dim, anew=True)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.queries import Direction
+from evidex.retrieval.scan.plain import FEW_VALUES
 from evidex.retrieval.scan.scan import scan
 
 
@@ -23,6 +24,7 @@ def warm_up(gallery: Gallery, direction: Direction) -> float:
     if len(gallery):
         # A model may have nothing to say about a grey square; any direction will do.
         vector = np.nan_to_num(query).astype(np.float32)
-        scan(vector, np.asarray(gallery.mapped.values[:1]), temperature=gallery.temperature, top=1)
+        values = gallery.mapped.values[: FEW_VALUES // gallery.dim + 1]  # so many go the way that all of them will
+        scan(vector, np.asarray(values), temperature=gallery.temperature, top=1)
         gallery.rows([0])
     return time.perf_counter() - start

@@ -41,20 +41,39 @@ def spread(count: int, wanted: int) -> np.ndarray:
 
 
 def epoch_batches(
-    dataset: Dataset, *, batch_size: int, pairings: int, seed: int, epoch: int, mix: Mix | None = None
+    dataset: Dataset,
+    *,
+    batch_size: int,
+    pairings: int,
+    seed: int,
+    epoch: int,
+    mix: Mix | None = None,
+    each: bool = False,
 ) -> Iterator[Batch]:
     """Yield the batches of ``epoch``: each image once, or as ``mix`` says, with ``pairings`` of its captions.
 
-    The captions of an image in one batch are distinct if they can be.
+    The captions of an image in one batch are distinct if they can be. With ``each``, an image that is shown again comes
+    with its next caption, so that a ``mix`` that shows it as often as it has captions shows every pair once.
     """
     rng = np.random.default_rng([seed, epoch])
     batches = (mix or Mix((len(dataset),))).batches(batch_size, rng)
     starts = np.searchsorted(dataset.image_of_caption, np.arange(len(dataset) + 1))
+    counts = starts[1:] - starts[:-1]
+    turn = (rng.random(len(dataset)) * counts).astype(np.int64) if each else None
     for index, images in enumerate(batches):
-        counts = starts[images + 1] - starts[images]
-        first = (rng.random(batch_size) * counts).astype(np.int64)
-        offsets = (first[None] + np.arange(pairings)[:, None]) % counts
+        drawn = rng.random(batch_size) * counts[images]
+        first = drawn.astype(np.int64) if turn is None else _turns(images, turn)
+        offsets = (first[None] + np.arange(pairings)[:, None]) % counts[images]
         yield Batch(epoch * len(batches) + index, images, starts[images] + offsets)
+
+
+def _turns(images: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """The next caption of each of ``images``, so that an image that is shown again comes with another one."""
+    first = np.empty(len(images), dtype=np.int64)
+    for place, image in enumerate(images):
+        first[place] = turn[image]
+        turn[image] += 1
+    return first
 
 
 def step_generator(seed: int, step: int) -> torch.Generator:

@@ -28,6 +28,8 @@ class Lessons:
     mix: Mix
     labels: LabelLessons | None = None
     twins: bool = False
+    facts: torch.Tensor | None = None
+    """What the method knows of each picture, (pictures, k)."""
 
     def pairs(self, batch: Batch, encoder: DualEncoder, generator: torch.Generator) -> Pairs:
         """The pairs of ``batch`` on the encoder's device; ``generator`` alone decides how they are varied."""
@@ -55,6 +57,7 @@ class Lessons:
             image_ids=images if self.mix.repeats else None,
             has_twin=has_twin,
             labels=self._labelled(label_rows, device),
+            facts=None if self.facts is None else self.facts[images],
         )
 
     def _pixels(
@@ -76,7 +79,10 @@ class Lessons:
         if self.config.substitute:
             return _tokens(self._captions(sentences, generator), encoder)
         longest = int(self.split.lengths[sentences].max())
-        return {name: ids[rows, :longest] for name, ids in self.split.tokens.items()}
+        return {
+            name: ids[rows, :longest] if name in encoder.per_token else ids[rows]
+            for name, ids in self.split.tokens.items()
+        }
 
     def _captions(self, sentences: np.ndarray, generator: torch.Generator) -> list[str]:
         texts = [self.split.sentences.texts[index] for index in sentences]

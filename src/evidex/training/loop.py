@@ -18,7 +18,7 @@ from evidex.progress import Progress, silent
 from evidex.training.batches import epoch_batches, step_generator
 from evidex.training.distributed import World
 from evidex.training.lessons import Lessons
-from evidex.training.material import Material, mix_of, prepare, taught_texts, val_set
+from evidex.training.material import Material, mix_of, prepare, taught_captions, taught_texts, val_set
 from evidex.training.measure_domain import measure_saved_domain
 from evidex.training.run_folder import RunFolder
 from evidex.training.schedule import cosine, set_learning_rate
@@ -72,7 +72,9 @@ def train(
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     torch.manual_seed(config.seed)
-    state = TrainState.begin(build_start(config, taught_texts(sources)).to(device), config.train)
+    state = TrainState.begin(
+        build_start(config, taught_texts(sources), taught_captions(sources)).to(device), config.train
+    )
     if config.train.compile:
         compile_layers(state.encoder)
     folder = RunFolder(config, [source.row() for source in sources.all], writes=world.main)
@@ -89,7 +91,9 @@ def train(
     if world.main:
         measure_saved_domain(folder.model, str(device), [*taught_texts(sources), *sources.texts], val_set(sources))
     world.barrier()
-    return TrainedRun(load_model(folder.model, device=str(device)), folder.model, state.progressed.history)
+    return TrainedRun(
+        load_model(folder.model, device=str(device), engine="torch"), folder.model, state.progressed.history
+    )
 
 
 def _epoch(
@@ -103,8 +107,9 @@ def _epoch(
     sums: dict[str, float] = {}
     started = time.perf_counter()
     state.encoder.train()
+    each = config.data.epoch == "pairs"
     for batch in epoch_batches(
-        dataset, batch_size=size, pairings=pairings, seed=config.seed, epoch=epoch, mix=lessons.mix
+        dataset, batch_size=size, pairings=pairings, seed=config.seed, epoch=epoch, mix=lessons.mix, each=each
     ):
         set_learning_rate(state.optimizer, cosine(batch.step, total, config.train.warmup_steps))
         generator = step_generator(config.seed, batch.step)

@@ -10,6 +10,7 @@ from evidex.config import Config
 from evidex.data.datasets import Dataset, joined
 from evidex.data.sources import Sources
 from evidex.encoders.protocol import DualEncoder
+from evidex.methods.protocol import implementation
 from evidex.progress import Progress
 from evidex.training.label_lessons import label_forms, label_names, prepare_labels
 from evidex.training.lessons import Lessons
@@ -28,10 +29,12 @@ class Material:
 
 
 def mix_of(sources: Sources, config: Config) -> Mix:
-    """How the sources with captions share an epoch."""
+    """How the sources with captions share an epoch: of each picture once, or once with each of its captions."""
+    sets = [source.train for source in sources.captions]
+    often = [len(each.captions) / len(each) if config.data.epoch == "pairs" else 1.0 for each in sets]
     return Mix(
-        tuple(len(source.train) for source in sources.captions),
-        tuple(source.weight for source in sources.captions),
+        tuple(len(each) for each in sets),
+        tuple(source.weight * times for source, times in zip(sources.captions, often, strict=True)),
         config.data.batches == "one source",
     )
 
@@ -43,6 +46,11 @@ def train_set(sources: Sources) -> Dataset:
 
 def val_set(sources: Sources) -> Dataset:
     return joined([source.val for source in sources.captions])
+
+
+def taught_captions(sources: Sources) -> list[tuple[str, ...]]:
+    """The captions of each picture that trains."""
+    return [record.captions for record in train_set(sources).records]
 
 
 def taught_texts(sources: Sources) -> list[str]:
@@ -75,5 +83,14 @@ def prepare(
             for source in sources.labels
         },
     )
-    lessons = Lessons(split, mentors, config.data, mix_of(sources, config), labels, config.loss.twins > 0)
+    facts = implementation(config.method_name).facts(encoder, taught_captions(sources))
+    lessons = Lessons(
+        split,
+        mentors,
+        config.data,
+        mix_of(sources, config),
+        labels,
+        config.loss.twins > 0,
+        None if facts is None else facts.to(device),
+    )
     return Material(lessons, val)

@@ -64,7 +64,7 @@ def measure_saved_domain(path: Path, device: str, taught: Iterable[str], val: Da
 
     Fitted anew on another machine it would differ in the last digits, and calibrations be taken for outdated.
     """
-    model = load_model(path, device=device)
+    model = load_model(path, device=device, engine="torch")
     if model.domain is not None:
         return
     known = measure_domain(model, taught, val.captions)

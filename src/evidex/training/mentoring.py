@@ -40,7 +40,7 @@ def mentor_features(
 
     The images are those of all ``datasets``, one after another; each dataset is in the cache for itself.
     """
-    if config.loss.objective != "elc" or not (config.loss.relation or config.loss.b4):
+    if config.method_name != "elc" or not (config.loss.relation or config.loss.b4):
         return MentorFeatures(None, None)
     from evidex.encoders.mentors.feature_cache import cached_features, content_digest
 

@@ -74,7 +74,8 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, share: float) -> None:
 
 
 def _part(name: str) -> str:
-    if name.startswith(("image_head", "text_head", "logit_scale")):
+    name = name.removeprefix("base.")  # of an encoder that a method stands around
+    if name.startswith(("head", "image_head", "text_head", "logit_scale")):
         return "head"
     return "image" if name.startswith(("image", "clip.vision", "clip.visual")) else "text"
 

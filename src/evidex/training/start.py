@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from torch import nn
@@ -10,11 +11,19 @@ from evidex.config import Config
 from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.towers import TowerEncoder, from_pretrained_towers, new_compact
 from evidex.errors import ConfigError
+from evidex.methods.protocol import implementation
 from evidex.training.distributed import World
 
 
-def build_start(config: Config, texts: list[str]) -> DualEncoder:
-    """Return the encoder that ``config`` names, as it is before training with ``texts``."""
+def build_start(config: Config, texts: list[str], captions: Sequence[Sequence[str]] = ()) -> DualEncoder:
+    """Return the encoder that ``config`` names, with what its method adds, as it is before training with ``texts``.
+
+    ``captions`` are those of each picture.
+    """
+    return implementation(config.method_name).wrap(_plain(config, texts), captions)
+
+
+def _plain(config: Config, texts: list[str]) -> DualEncoder:
     if config.encoder.kind == "clip":
         from evidex.encoders.clip.encoder import ClipEncoder
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -36,7 +35,7 @@ class TrainState:
     @staticmethod
     def begin(encoder: DualEncoder, config: TrainConfig) -> TrainState:
         """The state before the first step of ``encoder``, on its device."""
-        scale = nn.Parameter(torch.tensor(np.log(1 / 0.07), device=encoder.device, dtype=torch.float32))
+        scale = nn.Parameter(torch.tensor(encoder.start_scale, device=encoder.device, dtype=torch.float32))
         average = WeightAverage(encoder, config.ema_decay) if config.ema_decay else None
         return TrainState(encoder, average, scale, build_optimizer(encoder, scale, config))
 

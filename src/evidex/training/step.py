@@ -18,8 +18,9 @@ from evidex.config import Config, LossConfig
 from evidex.encoders.protocol import DualEncoder
 from evidex.errors import TrainingError
 from evidex.losses.labels import label_loss
-from evidex.losses.total import Features, LossParts, total_loss
+from evidex.losses.total import Features, LossParts, summed
 from evidex.losses.twins import twin_loss
+from evidex.methods.protocol import Implementation, Lesson, implementation
 from evidex.training.distributed import World
 from evidex.training.state import TrainState
 
@@ -49,6 +50,7 @@ class Pairs:
     image_ids: torch.Tensor | None = None  # equal ids mark the same picture
     has_twin: torch.Tensor | None = None  # (m · K,) None where no twins are there
     labels: Labelled | None = None
+    facts: torch.Tensor | None = None
 
 
 def take_step(
@@ -74,6 +76,7 @@ def take_step(
     state.optimizer.step()
     with torch.no_grad():
         state.scale.clamp_(0, np.log(100))  # CLIP's bound
+    state.encoder.after_step()
     if state.average:
         state.average.update(step)
     return parts.numbers()
@@ -96,10 +99,10 @@ def compute_gradients(
     whole = len(images) == 1  # then the first run's graph is kept instead of running again
 
     def image_chunk(part: slice) -> torch.Tensor:
-        return encoder.image_features(pairs.pixels[part])
+        return encoder.image_outputs(pairs.pixels[part])
 
     def text_chunk(part: slice) -> torch.Tensor:
-        return encoder.text_features({name: ids[part] for name, ids in pairs.tokens.items()})
+        return encoder.text_outputs({name: ids[part] for name, ids in pairs.tokens.items()})
 
     zimg = [_run(image_chunk, part, seed, bf16, encoder, graph=whole) for part in images]
     ztxt = [_run(text_chunk, part, seed + 1, bf16, encoder, graph=whole) for part in texts]
@@ -108,7 +111,8 @@ def compute_gradients(
 
     image = world.gather(own_image, len(pairs.pixels))
     text = world.gather(own_text, len(pairs.tokens["input_ids"]))
-    parts = _loss(image, text, pairs, config.loss, epoch, scale)
+    lesson = Lesson(config.loss, epoch, scale.exp(), encoder, seed)
+    parts = _loss(image, text, pairs, implementation(config.method_name), lesson)
     if not torch.isfinite(parts.total):
         bad = [name for name, part in parts.parts.items() if not torch.isfinite(part)]
         raise TrainingError(f"the loss is not finite (part {', '.join(bad)}); lower the learning rate or its weight")
@@ -116,15 +120,14 @@ def compute_gradients(
 
     _return_gradient(image_chunk, images, zimg, own_image, seed, bf16, encoder)
     _return_gradient(text_chunk, texts, ztxt, own_text, seed + 1, bf16, encoder)
-    if scale.grad is not None:
-        scale.grad /= world.size  # every process computed it whole
+    for parameter in (scale, *encoder.loss_parameters()):
+        if parameter.grad is not None:
+            parameter.grad /= world.size  # every process computed it whole
     world.sum_gradients([*encoder.parameters(), scale])
     return parts
 
 
-def _loss(
-    image: torch.Tensor, text: torch.Tensor, pairs: Pairs, loss: LossConfig, epoch: float, scale: nn.Parameter
-) -> LossParts:
+def _loss(image: torch.Tensor, text: torch.Tensor, pairs: Pairs, method: Implementation, lesson: Lesson) -> LossParts:
     """Return the mean loss over the pairings, and what twins and labels add to it."""
     captions = len(pairs.caption_ids)
     count = captions // pairs.pairings
@@ -133,13 +136,19 @@ def _loss(
         part = slice(pairing * count, (pairing + 1) * count)
         text_mentor = None if pairs.text_mentor is None else pairs.text_mentor[part]
         features = Features(
-            image[:count], text[part], pairs.image_mentor, text_mentor, pairs.caption_ids[part], pairs.image_ids
+            image[:count],
+            text[part],
+            pairs.image_mentor,
+            text_mentor,
+            pairs.caption_ids[part],
+            pairs.image_ids,
+            pairs.facts,
         )
-        results.append(total_loss(features, loss, epoch=epoch, scale=scale.exp()))
+        results.append(summed(method.loss(features, lesson)))
     names = results[0].parts
     means = {name: torch.stack([result.parts[name] for result in results]).mean() for name in names}
     total = torch.stack([result.total for result in results]).mean()
-    beside = _beside(image, text, pairs, loss)
+    beside = _beside(image, text, pairs, lesson.config)
     return LossParts(total + sum(beside.values()) if beside else total, means | beside)
 
 

@@ -25,7 +25,7 @@ _WHITENING_IMAGES, _WHITENING_TEXTS = 2048, 4096  # of the training split; far m
 def finished(encoder: DualEncoder, power: float, split: PreparedSplit) -> DualEncoder:
     """Return what is kept of ``encoder``: itself, or a copy with heads whitened on the training ``split``."""
     if not power or not isinstance(encoder, TowerEncoder):
-        return encoder
+        return encoder.finished()
     encoder.eval()
     pixels = split.pictures(spread(len(split.pixels), _WHITENING_IMAGES))
     rows = torch.from_numpy(spread(len(split.lengths), _WHITENING_TEXTS)).to(encoder.device)
@@ -72,14 +72,14 @@ def validate(encoder: DualEncoder, val: Val) -> Validation:
 def _recall(model: Model, split: PreparedSplit) -> Recall:
     images = model.encode_pixels(split.pixels, batch_size=256)
     texts = model.encode_texts(split.sentences.texts)[split.sentences.of_caption]
-    return recall(match(images, texts).similarity, split.dataset.image_of_caption)
+    return recall(match(images, texts, model.similarity).similarity, split.dataset.image_of_caption)
 
 
 def _names(model: Model, part: LabelVal) -> float:
     names = sorted({label for label in part.labels if label is not None})
     queries = model.encode_texts([as_typed(name) for name in names])
     images = model.encode_pixels(part.pixels, batch_size=256)
-    return scene_names(match(queries, images).similarity, names, part.labels).mean
+    return scene_names(match(images, queries, model.similarity).similarity.T, names, part.labels).mean
 
 
 def _mean(scores: Sequence[Recall], weights: Sequence[int]) -> Recall:

@@ -11,6 +11,8 @@ from torch import nn
 from evidex.encoders.clip.architecture import ClipArchitecture
 from evidex.encoders.clip.encoder import ClipEncoder
 from evidex.encoders.clip.open_clip_weights import Activation, infer_architecture, map_state_dict
+from evidex.encoders.clip_file import load_clip_file
+from evidex.encoders.model import load_model
 from evidex.encoders.preprocess import CLIP_MEAN, CLIP_STD
 from evidex.errors import ModelError
 from tests.encoders.clip.tiny_clip import spread_weights, tiny_architecture, write_vocabulary
@@ -269,3 +271,19 @@ def test_a_checkpoint_with_other_things_than_tensors_is_refused(tmp_path: Path) 
     torch.save({"epoch": 3, "lr": 0.1}, tmp_path / "run.pt")
     with pytest.raises(ModelError, match="'epoch'"):
         ClipEncoder.from_open_clip(tmp_path / "run.pt", tokenizer=tmp_path, activation="gelu")
+
+
+def test_a_published_file_is_a_model_to_measure(tmp_path: Path) -> None:
+    """RemoteCLIP's layout: a bare state dict, with the tokenizer of another CLIP and the plain activation."""
+    oracle, _ = plain_clip("gelu")
+    path = saved(oracle.state_dict(), tmp_path, "RemoteCLIP-ViT-B-32.pt")
+    with pytest.raises(ModelError, match="--tokenizer"):
+        load_model(path)
+    model = load_clip_file(path, device="cpu", tokenizer=str(tmp_path), activation="gelu")
+    with pytest.raises(ModelError, match="activation"):
+        load_clip_file(path, tokenizer=str(tmp_path), activation="relu")
+    expected = ClipEncoder.from_open_clip(path, tokenizer=tmp_path, activation="gelu").eval()
+    with torch.no_grad():
+        rows = expected.text_features(expected.tokenize(TEXTS[:1]))
+    torch.testing.assert_close(torch.from_numpy(model.encode_texts(TEXTS[:1])), rows)
+    assert model.temperature == pytest.approx(float(torch.exp(-oracle.logit_scale.detach())))

@@ -27,6 +27,14 @@ def _mapped(gallery: Gallery) -> Path:
     return gallery.path / str(json.loads((gallery.path / "vectors.json").read_text())["file"])
 
 
+@pytest.fixture(params=["in memory", "mapped"])
+def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors as a small gallery holds them, and as a large one does."""
+    if request.param == "mapped":
+        monkeypatch.setattr("evidex.retrieval.soundness.mapped.are_few", lambda *_: False)
+
+
+@pytest.mark.usefixtures("held")
 @pytest.mark.parametrize("place", [3, 1000, -1])
 def test_a_flipped_bit_in_the_mapped_vectors_is_mended_and_said(
     gallery: Gallery, place: int, caplog: pytest.LogCaptureFixture
@@ -41,6 +49,7 @@ def test_a_flipped_bit_in_the_mapped_vectors_is_mended_and_said(
     assert verify(gallery.path).sound
 
 
+@pytest.mark.usefixtures("held")
 def test_a_calibration_is_never_made_of_damaged_vectors(gallery: Gallery) -> None:
     path = gallery.path / "calibration" / "image-to-images-by-itself.json"
     before = path.read_text()

@@ -8,17 +8,18 @@ import sys
 import threading
 import time
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from evidex.errors import DamagedError
+from evidex.errors import DamagedError, InputWarning
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.scan.scan import scan
 from evidex.retrieval.soundness.checks import state_of
-from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors, rows_a_block
+from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors, open_vectors, rows_a_block
 from tests.retrieval.archive import arbitrary_gallery, tiny_model
 
 DIM = 1 << 14  # blocks of 64 rows
@@ -36,9 +37,13 @@ def _values() -> np.ndarray:
 
 
 def _map(file: Path) -> MappedVectors:
+    return _open(file, MappedVectors.of_file)
+
+
+def _open(file: Path, way: Callable[..., MappedVectors]) -> MappedVectors:
     size, values = rows_a_block(DIM), _values()
     checks = [zlib.crc32(values[start : start + size].tobytes()) for start in range(0, ROWS, size)]
-    return MappedVectors.of_file(file, ROWS, DIM, checks)
+    return way(file, ROWS, DIM, checks)
 
 
 def _flip(file: Path, row: int) -> None:
@@ -69,6 +74,35 @@ def test_a_change_after_the_check_is_noticed(file: Path) -> None:
         mapped.recheck()
     _flip(file, 3)
     mapped.recheck()
+
+
+def test_what_was_read_into_memory_was_checked_and_is_out_of_reach(file: Path) -> None:
+    read = _open(file, MappedVectors.read)
+    np.testing.assert_array_equal(read.values, _values())
+    assert not read.values.flags.writeable
+    os.truncate(file, 100)
+    read.recheck()
+    np.testing.assert_array_equal(read.values, _values())
+    with pytest.raises(DamagedVectors, match="shorter"):
+        _open(file, MappedVectors.read)
+    _values().tofile(file)
+    for row in (0, 70, 199):  # in every block, the last of which is not full
+        _flip(file, row)
+        with pytest.raises(DamagedVectors, match=r"v\.f32"):
+            _open(file, MappedVectors.read)
+        _flip(file, row)
+
+
+def test_few_vectors_are_read_and_many_are_mapped(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not isinstance(_open(file, open_vectors).values, np.memmap)
+    monkeypatch.setattr("evidex.retrieval.scan.plain.FEW_VALUES", ROWS * DIM - 1)
+    assert isinstance(_open(file, open_vectors).values, np.memmap)
+    # Nothing guards a map where the compiler is missing.
+    monkeypatch.setattr("evidex.retrieval.scan.plain.compiles", lambda: False)
+    monkeypatch.setattr("evidex.retrieval.soundness.mapped.compiles", lambda: False)
+    monkeypatch.setattr("evidex.retrieval.soundness.mapped.FEW_VALUES", ROWS * DIM - 1)
+    with pytest.warns(InputWarning, match="200 rows are held in memory"):
+        assert not isinstance(_open(file, open_vectors).values, np.memmap)
 
 
 def test_a_patrol_finds_what_nothing_tells_of(file: Path) -> None:
@@ -145,7 +179,11 @@ def test_a_fault_elsewhere_ends_the_process_as_ever(tmp_path: Path) -> None:
     assert (run.returncode, run.stdout) == (-7, "so far\n")
 
 
-def test_searches_go_on_while_the_file_is_cut_short_again_and_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("few", [False, True])
+def test_searches_go_on_while_the_file_is_cut_short_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: bool
+) -> None:
+    monkeypatch.setattr("evidex.retrieval.soundness.mapped.are_few", lambda *_: few)
     gallery = arbitrary_gallery(tmp_path / "g", tiny_model(), 300)
     retriever = Retriever(gallery)
     expected = retriever.search(text="a river").hits

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from safetensors import SafetensorError
+from torch import nn
 from torch.nn import functional
 from transformers import CLIPConfig, CLIPModel
 
@@ -18,7 +19,7 @@ from evidex.encoders.clip.open_clip_weights import Activation, infer_architectur
 from evidex.encoders.clip.tokenizer import ClipTokenizer
 from evidex.encoders.hub import model_folder, quiet_loading
 from evidex.encoders.preprocess import CLIP_MEAN, CLIP_STD, normalise, resize_and_crop
-from evidex.encoders.protocol import DualEncoder
+from evidex.encoders.protocol import PlacedEncoder, Places
 from evidex.encoders.state_dicts import read_state_dict
 from evidex.errors import ModelError
 from evidex.files import at_home
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-class ClipEncoder(DualEncoder):
+class ClipEncoder(PlacedEncoder):
     """transformers' CLIPModel with CLIP's own tokenizer and image preparation.
 
     The learned temperature of CLIP stays in the weights but takes no part in training; see ``native_temperature``.
@@ -115,6 +116,11 @@ class ClipEncoder(DualEncoder):
         }
 
     @property
+    def start_scale(self) -> float:
+        """CLIP's own, which its features were trained with."""
+        return float(self.clip.logit_scale.detach())
+
+    @property
     def native_temperature(self) -> float:
         """The temperature that CLIP was trained with (0.01 for OpenAI's weights)."""
         return float(torch.exp(-self.clip.logit_scale.detach().double()))
@@ -126,17 +132,80 @@ class ClipEncoder(DualEncoder):
         return {"input_ids": torch.from_numpy(self.tokenizer(texts))}
 
     def image_features(self, pixels: torch.Tensor) -> torch.Tensor:
-        prepared = normalise(pixels, self.mean, self.std)
-        pooled = self.clip.vision_model(pixel_values=prepared).pooler_output
-        return functional.normalize(self.clip.visual_projection(pooled).float(), dim=-1)
+        return functional.normalize(self.image_projection(pixels), dim=-1)
 
     def text_features(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        return functional.normalize(self.text_projection(tokens), dim=-1)
+
+    def image_projection(self, pixels: torch.Tensor) -> torch.Tensor:
+        """The pictures' features before they are brought to unit length."""
+        prepared = normalise(pixels, self.mean, self.std)
+        pooled = self.clip.vision_model(pixel_values=prepared).pooler_output
+        projected: torch.Tensor = self.clip.visual_projection(pooled).float()
+        return projected
+
+    def text_projection(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        """The sentences' features before they are brought to unit length."""
         # No attention mask: attention is causal, so nothing after the first end token reaches the feature read there.
         ids = tokens["input_ids"]
         hidden = self.clip.text_model(input_ids=ids).last_hidden_state
         end = (ids == self.architecture.end_token).int().argmax(dim=-1)
         pooled = hidden[torch.arange(len(ids), device=ids.device), end]
-        return functional.normalize(self.clip.text_projection(pooled).float(), dim=-1)
+        projected: torch.Tensor = self.clip.text_projection(pooled).float()
+        return projected
+
+    def image_places(self, pixels: torch.Tensor) -> Places:
+        grid = self.image_pyramid(pixels)[-1]
+        rows = grid.flatten(2).transpose(1, 2)
+        return Places(rows, torch.ones(rows.shape[:2], dtype=torch.bool, device=rows.device))
+
+    def text_places(self, tokens: dict[str, torch.Tensor]) -> Places:
+        hidden = self.clip.text_model(input_ids=tokens["input_ids"]).last_hidden_state
+        return Places(hidden, self.word_mask(tokens))
+
+    def word_mask(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        ids = tokens["input_ids"]
+        end = (ids == self.architecture.end_token).int().argmax(dim=-1, keepdim=True)
+        return torch.arange(ids.shape[1], device=ids.device) <= end
+
+    def new_place_head(self) -> nn.Linear:
+        return _like(self.clip.visual_projection)
+
+    def new_word_head(self) -> nn.Linear:
+        return _like(self.clip.text_projection)
+
+    def image_pyramid(self, pixels: torch.Tensor) -> list[torch.Tensor]:
+        """The patches after each quarter of the layers: a transformer has one scale, so all grids are of one size."""
+        prepared = normalise(pixels, self.mean, self.std)
+        states = self.clip.vision_model(pixel_values=prepared, output_hidden_states=True).hidden_states
+        layers = len(states) - 1
+        chosen = [states[-(-layers * quarter // 4)][:, 1:] for quarter in (1, 2, 3)]
+        chosen.append(self.clip.vision_model.post_layernorm(states[-1][:, 1:]))
+        side = self.architecture.image_size // self.architecture.patch_size
+        return [patches.transpose(1, 2).unflatten(2, (side, side)) for patches in chosen]
+
+    def pyramid_channels(self) -> list[int]:
+        return [self.architecture.image_width] * 4
+
+    def image_entry_and_blocks(self) -> tuple[nn.Module, list[nn.Module]]:
+        vision = self.clip.vision_model
+        return vision.pre_layrnorm, list(vision.encoder.layers)
+
+    def text_entry_and_blocks(self) -> tuple[nn.Module, list[nn.Module]]:
+        text = self.clip.text_model
+        return text.embeddings, list(text.encoder.layers)
+
+    def heads(self) -> list[nn.Module]:
+        """None: CLIP's projections were trained with its towers."""
+        return []
+
+
+def _like(projection: nn.Linear) -> nn.Linear:
+    made = nn.Linear(projection.in_features, projection.out_features)
+    with torch.no_grad():
+        made.weight.copy_(projection.weight)
+        made.bias.zero_()
+    return made
 
 
 def _untrained(architecture: ClipArchitecture) -> CLIPModel:

@@ -26,6 +26,7 @@ class ClipImageTower(ImageTower):
     """
 
     pixels = CLIP_PIXELS
+    channels = (_WIDTH, _WIDTH, _WIDTH, _WIDTH)
 
     def __init__(self, pooling: Pooling = "mean", image_size: int = PRETRAINED_SIZE) -> None:
         super().__init__()
@@ -55,6 +56,24 @@ class ClipImageTower(ImageTower):
             return torch.cat([cls, self._normed(tokens[:, 1:].mean(1))], -1)
         projected: torch.Tensor = self.visual_projection(cls)
         return projected
+
+    def grids(self, pixels: torch.Tensor) -> list[torch.Tensor]:
+        """The patches after each quarter of the layers: a transformer has one scale, so all grids are of one size."""
+        tokens: torch.Tensor = self.pre_layrnorm(self.embeddings(pixels))
+        found = []
+        for number, layer in enumerate(self.encoder.layers, start=1):
+            tokens = layer(tokens)
+            if number % (_LAYERS // 4) == 0:
+                patches = tokens[:, 1:]
+                found.append(self._normed(patches) if number == _LAYERS else patches)
+        side = round(found[0].shape[1] ** 0.5)
+        return [patches.transpose(1, 2).unflatten(2, (side, side)) for patches in found]
+
+    def entry(self) -> nn.Module:
+        return self.pre_layrnorm
+
+    def blocks(self) -> list[nn.Module]:
+        return list(self.encoder.layers)
 
     def _normed(self, token: torch.Tensor) -> torch.Tensor:
         normed: torch.Tensor = self.post_layernorm(token)

@@ -25,6 +25,8 @@ class Weight:
     name: str
     shape: tuple[int, ...]
     read: Callable[[], Floats]
+    half: bool
+    """Whether it is stored in half precision."""
 
 
 class Graph:
@@ -48,7 +50,7 @@ class Graph:
         if found is None or found.shape != shape:
             raise ValueError(f"weights do not fit the architecture (first difference: '{name}')")
         self.used.add(name)
-        return Weight(name, shape, lambda: np.asarray(found, dtype=np.float32))
+        return Weight(name, shape, lambda: np.asarray(found, dtype=np.float32), found.dtype == np.float16)
 
     def input(self, name: str, kind: str, *dims: int | str) -> str:
         self._inputs.append(wire.value(name, kind, dims))
@@ -65,10 +67,21 @@ class Graph:
         """A weight as it is stored."""
         return self.made(weight.name, weight.shape, weight.read)
 
-    def made(self, name: str, shape: Sequence[int], make: Callable[[], NDArray[Any]], kind: str = "float32") -> str:
-        """A weight that ``make`` gives when the graph is loaded."""
+    def made(self, name: str, shape: Sequence[int], make: Callable[[], Floats], *, half: bool = False) -> str:
+        """A weight that ``make`` gives when the graph is loaded.
+
+        ``half``: what it gives fits half precision and is handed over so. The runtime then widens it itself, packs it
+        for its products, and holds no third copy.
+        """
         if name not in self._given:
-            self._tensors.append(wire.outside(name, kind, shape))
+            self._tensors.append(wire.outside(name, "float16" if half else "float32", shape))
+            self._given[name] = (lambda: make().astype(np.float16)) if half else make
+        return self.floats(name) if half else name
+
+    def in_bytes(self, name: str, shape: Sequence[int], make: Callable[[], NDArray[np.uint8]]) -> str:
+        """The same for whole numbers of a byte."""
+        if name not in self._given:
+            self._tensors.append(wire.outside(name, "uint8", shape))
             self._given[name] = make
         return name
 

@@ -25,7 +25,7 @@ def rounded_dense(graph: Graph, sequence: str, name: str, inputs: int, outputs: 
     weight = graph.stored(f"{name}.weight", outputs, inputs)
     blocks = (outputs, inputs // BLOCK, BLOCK)
     given = [
-        graph.made(f"{name}.blocks", blocks, lambda: _blocks(weight.read())[0], "uint8"),
+        graph.in_bytes(f"{name}.blocks", blocks, lambda: _blocks(weight.read())[0]),
         graph.made(f"{name}.scales", (outputs * blocks[1],), lambda: _blocks(weight.read())[1].reshape(-1)),
     ]
     bias = graph.weight(graph.stored(f"{name}.bias", outputs))

@@ -34,7 +34,7 @@ class Shape:
 def dense(graph: Graph, sequence: str, name: str, inputs: int, outputs: int) -> str:
     """A dense layer over a ``sequence`` (n, length, inputs)."""
     weight = graph.stored(f"{name}.weight", outputs, inputs)
-    turned = graph.made(f"{name}.weight", (inputs, outputs), lambda: weight.read().T)
+    turned = graph.made(f"{name}.weight", (inputs, outputs), lambda: weight.read().T, half=weight.half)
     bias = graph.weight(graph.stored(f"{name}.bias", outputs))
     return graph.node("Add", graph.node("MatMul", sequence, turned), bias)
 
@@ -44,7 +44,8 @@ def attention(graph: Graph, sequence: str, names: Sequence[str], shape: Shape, *
     width = shape.width
     weights = [graph.stored(f"{name}.weight", width, width) for name in names]
     biases = [graph.stored(f"{name}.bias", width) for name in names]
-    packed = graph.made(f"{names[0]}.packed", (width, 3 * width), _joined(weights, turned=True))
+    half = all(weight.half for weight in weights)
+    packed = graph.made(f"{names[0]}.packed", (width, 3 * width), _joined(weights, turned=True), half=half)
     bias = graph.made(f"{names[0]}.bias", (3 * width,), _joined(biases, turned=False))
     sizes = {"num_heads": shape.heads, "unidirectional": int(causal)}
     return graph.node("Attention", sequence, packed, bias, domain=_FUSED, **sizes)

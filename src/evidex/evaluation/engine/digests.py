@@ -12,8 +12,9 @@ from evidex.config import Config
 
 FORMAT = 1
 _YOUNGER = {  # switches that came after results were named: left out while they are as if they were not there
-    "data": ("source", "batches", "labels_per_step", "texts"),
-    "loss": ("labels", "twins"),
+    "data": ("source", "batches", "labels_per_step", "texts", "epoch"),
+    "loss": ("labels", "twins", "annealing"),
+    "method": ("name",),
 }
 _DIGITS = 16
 
@@ -32,6 +33,8 @@ def config_digest(config: Config, *beside: str | None) -> str:
         for name in names:
             if table[section][name] == usual[section][name]:
                 del table[section][name]
+        if not table[section]:
+            del table[section]
     for source in table["data"].get("source", ()):
         source["path"] = Path(source["path"]).name
     if "texts" in table["data"]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from evidex.documents import read_json
 from evidex.errors import DataError
+from evidex.evaluation.judge import OWN
 from evidex.evaluation.query_uncertainty import SCORE_NAMES
 from evidex.evaluation.report.jobs import Job, Measure, Work
 from evidex.evaluation.report.plan import WHOLE, Plan
@@ -164,7 +165,7 @@ class Results:
             for condition in ("clean", "noisy"):
                 found = [self.measured(digest, condition)["uncertainty"] for digest in digests]
                 for direction in ("i2t", "t2i"):
-                    for score in (*SCORE_NAMES, LEARNED):
+                    for score in (*SCORE_NAMES, OWN, LEARNED):
                         qualities = [entry[direction]["scores"].get(score) for entry in found]
                         if None in qualities:
                             continue  # the learned score needs enough right and wrong answers

@@ -71,7 +71,7 @@ def run_job(job: Job, place: ReportPlace) -> Done:
 def _measure(model: Model, dataset: Dataset, measure: Measure, path: Path) -> None:
     from evidex.evaluation.deferral import Refinements
     from evidex.evaluation.protocol import evaluate
-    from evidex.retrieval.refine import GenericRefiner, RsRefiner
+    from evidex.retrieval.refiners import GenericRefiner, RsRefiner
 
     refiner = GenericRefiner() if measure.name == "generic" else RsRefiner()
     found = evaluate(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,25 +23,29 @@ RATIOS = (0.0, 0.1)
 def measure(model: Model, dataset_path: str, kind: Measure) -> dict[str, Any]:
     """Recall on the clean and the noisy split; with "scores" the uncertainty, with "all" refinement as well."""
     from evidex.evaluation.features import Encoded, encode_texts, match
-    from evidex.evaluation.protocol import evaluate_features, out_of_domain_features
+    from evidex.evaluation.judge import judge_of
+    from evidex.evaluation.protocol import evaluate_encoded, out_of_domain_features
     from evidex.evaluation.recall import recall
 
     found: dict[str, Any] = {}
     dataset, noisy = _splits(dataset_path)
     for name, split in (("clean", dataset), ("noisy", noisy)):
         images = model.encode_pixels(_pixels(dataset_path, name, model), batch_size=256)
-        encoded = Encoded(images, encode_texts(model, split.captions, batch_size=256), dataset.image_of_caption)
+        texts, owner = encode_texts(model, split.captions, batch_size=256), dataset.image_of_caption
+        encoded = Encoded(images, texts, owner, compare=model.similarity)
         if kind == "recall":
-            found[name] = recall(match(images, encoded.texts).similarity, dataset.image_of_caption).to_json()
+            similarity = match(images, texts, model.similarity).similarity
+            found[name] = recall(similarity, dataset.image_of_caption).to_json()
             continue
-        labels = [record.label for record in dataset.records]
-        extra: dict[str, Any] = (
-            {"labels": labels if all(labels) else None, "out_of_domain": out_of_domain_features(model)}
-            if name == "clean"
-            else {"degraded_mask": noisy.noisy, "degraded_captions": noisy.changed_captions}
-        )
-        found[name] = evaluate_features(images, encoded.texts, dataset.image_of_caption, model.temperature, **extra)
-        found[name] = found[name].to_json() | (_refined(model, split, encoded) if kind == "all" else {})
+        extra: dict[str, Any] = {}
+        if name == "clean":
+            labels = [record.label for record in dataset.records]
+            extra = {"labels": labels if all(labels) else None, "out_of_domain": out_of_domain_features(model)}
+        else:
+            encoded = replace(encoded, degraded_images=noisy.noisy, degraded_captions=noisy.changed_captions)
+        found[name] = evaluate_encoded(encoded, judge_of(model), **extra).to_json()
+        if kind == "all" and model.inner_product:
+            found[name] |= _refined(model, split, encoded)
     return found
 
 
@@ -49,7 +54,7 @@ def _refined(model: Model, split: Any, encoded: Encoded) -> dict[str, Any]:
     from evidex.evaluation.deferral import Refinements, refine_and_rank
     from evidex.evaluation.features import match
     from evidex.evaluation.query_uncertainty import uncertainty_scores
-    from evidex.retrieval.refine import GenericRefiner, RsRefiner
+    from evidex.retrieval.refiners import GenericRefiner, RsRefiner
 
     refiners = {"rs_tta": RsRefiner()} | ({"generic_tta": GenericRefiner()} if find_spec("wn") else {})
     similarity = match(encoded.images, encoded.texts).similarity

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+TILE = 192
+"""Rows whose scores a kernel holds at a time; blocks begin at multiples of it, so how blocks are cut changes no
+rounding."""
+LANES = 16
+"""Sums that a float64 score is added up in; a power of two."""
 Array = Any  # numba specialises every kernel for the element types it is called with
 
 

@@ -15,11 +15,9 @@ import math
 import numpy as np
 
 from evidex.retrieval.scan import register_tiles
-from evidex.retrieval.scan.arguments import Array, GalleryRows, Int8Queries, Kept, RowSpan, TileSums
+from evidex.retrieval.scan.arguments import LANES, TILE, Array, GalleryRows, Int8Queries, Kept, RowSpan, TileSums
 from evidex.retrieval.scan.compiled import add_tile, exp, fast, push, strict, widen
 
-TILE = 192
-"""Rows whose scores are held at a time; blocks begin at multiples of it, so how blocks are cut changes no rounding."""
 _ADDED_AT_ONCE = 16  # terms added in float32 before their sum goes on in float64
 QUERY_VERSIONS = 8
 """Ways in which a query is rounded to int8; a tile holds each of them equally often."""
@@ -267,29 +265,39 @@ def scan_batch_int8(
     return -1, 0.0
 
 
-@fast
-def _dot64(query: Array, vectors: Array, row: int) -> float:
-    total = 0.0
-    for k in range(vectors.shape[1]):
-        total += np.float64(query[k]) * np.float64(widen(vectors[row, k]))
-    return total
+@strict
+def _dot64(query: Array, vectors: Array, row: int, sums: Array) -> float:
+    """Added up in the order of the dimensions, in `LANES` sums: products of float32 are exact, so only that matters."""
+    dim = vectors.shape[1]
+    sums[:] = 0
+    for start in range(0, dim, LANES):
+        for lane in range(min(LANES, dim - start)):
+            sums[lane] += np.float64(query[start + lane]) * np.float64(widen(vectors[row, start + lane]))
+    half = LANES // 2
+    while half > 0:
+        for lane in range(half):
+            sums[lane] += sums[lane + half]
+        half //= 2
+    return float(sums[0])
 
 
 @strict
 def rescore(queries: Array, vectors: Array, scales: Array, shift: Array, base: int, ids: Array, out: Array) -> None:
     """Scores in float64 of the rows ``ids`` (q, m) that lie in this shard: the same for a row whatever surrounds it."""
+    sums = np.empty(LANES)
     for query in range(ids.shape[0]):
         for i in range(ids.shape[1]):
             row = ids[query, i] - base
             if 0 <= row < vectors.shape[0]:
                 scale = np.float64(scales[row]) if scales.size > 0 else 1.0
-                out[query, i] = _dot64(queries[query], vectors, row) * scale + shift[query]
+                out[query, i] = _dot64(queries[query], vectors, row, sums) * scale + shift[query]
 
 
 @strict
 def scan_exactly(query: Array, vectors: Array, span: RowSpan, heap_scores: Array, heap_rows: Array, size: int) -> int:
     """Best rows by float64 scores; returns the size of the heap."""
+    sums = np.empty(LANES)
     for i in range(span.first, span.stop):
         row = span.rows[i] if span.gather else i
-        size = push(heap_scores, heap_rows, size, _dot64(query, vectors, row), span.base + row)
+        size = push(heap_scores, heap_rows, size, _dot64(query, vectors, row, sums), span.base + row)
     return size

@@ -89,6 +89,12 @@ class ScanResult:
         return expected_belief(self.scores[:, 0], self.log_sum_exp, self.count, self.temperature)
 
 
+def log_sum_exp(x: Scores) -> Scores:
+    """log Σ exp(x) of each row, without overflow."""
+    peak = x.max(axis=1, keepdims=True)
+    return np.asarray(np.log(np.exp(x - peak).sum(axis=1)) + peak[:, 0])
+
+
 def log_mean_evidence(log_sum_exp: Scores | float, count: int) -> Scores:
     """log(Σ exp(s/τ) / K)."""
     return np.asarray(log_sum_exp, dtype=np.float64) - (np.log(count) if count else 0.0)

@@ -4,7 +4,7 @@ The pass itself works in float32 (or in int8) and keeps a few more rows than ask
 float64 against the best vectors there are, so ids and scores do not depend on block size, threads or the kernel used.
 For float32 galleries a bound on the rounding proves that no other row can belong to the head; where rows lie too
 close for the proof (many duplicates, say), the query is scanned once more in float64. The result is then exact, ties
-by smaller id.
+by smaller id. A few rows are scanned without the compiled kernels (`plain`), with the same result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from evidex.errors import InputError
 from evidex.retrieval.scan.arguments import Kept
-from evidex.retrieval.scan.partial import Ids, ScanResult, Scores, best_rows
+from evidex.retrieval.scan.partial import Ids, ScanResult, Scores, best_rows, log_sum_exp
+from evidex.retrieval.scan.plain import are_few, rounding_bound, scan_plainly
 from evidex.retrieval.scan.quantize import Floats
 from evidex.retrieval.scan.shards import Block, Shard, Vectors, as_shards, cut_into_blocks, score_rows, selected_rows
 
@@ -63,19 +64,22 @@ def scan(
         return ScanResult(np.empty(shape, np.int64), np.empty(shape), nothing, found, temperature)
 
     blocks = cut_into_blocks(shards, selected)
+    workers = _thread_count(threads, len(blocks))
+    if are_few(found, dim):
+        found_here = scan_plainly(query_rows, judges, selected, 1 / temperature, min(top, found), ensure)
+        return ScanResult(*found_here, found, temperature)
     work = _Work(
-        query_rows, shards, blocks, 1 / temperature, min(4 * top + 64, found), _thread_count(threads, len(blocks)),
-        ensure,
+        query_rows, shards, blocks, 1 / temperature, min(4 * top + 64, found), workers, ensure,
     )  # fmt: skip
     sweep = _sweep(work)
     ids = sweep.head_rows
     scores = score_rows(query_rows, judges, ids)
-    log_sum_exp = _corrected(sweep, scores, temperature, found)
+    evidence = _corrected(sweep, scores, temperature, found)
     best_ids, best_scores = best_rows(ids, scores, top)
     if exact is None and sweep.head_scores.shape[1] < found and all(shard.is_float32 for shard in shards):
         for query in _unproven(query_rows, sweep, best_scores[:, -1]):
             best_ids[query], best_scores[query] = _scan_exactly(work, query, best_ids.shape[1])
-    return ScanResult(best_ids, best_scores, log_sum_exp, found, temperature)
+    return ScanResult(best_ids, best_scores, evidence, found, temperature)
 
 
 @dataclass(frozen=True)
@@ -132,8 +136,8 @@ def _sweep(work: _Work) -> _Sweep:
     # The sums are joined in the order of the blocks, whichever thread finished first.
     peak = peaks.max(axis=0)
     total = (sums * np.exp((peaks - peak) * work.inverse_temperature)).sum(axis=0)
-    log_sum_exp = peak * work.inverse_temperature + np.log(total)
-    return _Sweep(head_rows, head_scores, log_sum_exp, float(np.sqrt(norms.max())))
+    evidence = peak * work.inverse_temperature + np.log(total)
+    return _Sweep(head_rows, head_scores, evidence, float(np.sqrt(norms.max())))
 
 
 def _corrected(sweep: _Sweep, scores: Scores, temperature: float, found: int) -> Scores:
@@ -141,29 +145,17 @@ def _corrected(sweep: _Sweep, scores: Scores, temperature: float, found: int) ->
 
     The head holds the largest terms, hence most of what the rounding of the scores can do to the sum.
     """
-    exact_terms = _log_sum_exp(scores / temperature)
+    exact_terms = log_sum_exp(scores / temperature)
     if scores.shape[1] == found:
         return exact_terms
-    rough_share = np.exp(_log_sum_exp(sweep.head_scores / temperature) - sweep.log_sum_exp)
+    rough_share = np.exp(log_sum_exp(sweep.head_scores / temperature) - sweep.log_sum_exp)
     tail = np.log(np.clip(1 - rough_share, np.finfo(np.float64).tiny, None))
     return np.asarray(np.logaddexp(sweep.log_sum_exp + tail, exact_terms))
 
 
-def _log_sum_exp(x: Scores) -> Scores:
-    peak = x.max(axis=1, keepdims=True)
-    return np.asarray(np.log(np.exp(x - peak).sum(axis=1)) + peak[:, 0])
-
-
 def _unproven(queries: Floats, sweep: _Sweep, worst_kept: Scores) -> Ids:
-    """Queries for which a row outside the head might still beat the last row kept.
-
-    A float32 dot product of d terms is off by at most γ |q| |v| with γ = (d+1)·2⁻²⁴, in whatever order it was summed.
-    """
-    dim = queries.shape[1]
-    lengths = np.sqrt((queries.astype(np.float64) ** 2).sum(axis=1))
-    # One per cent more covers the rounding of the norms themselves; the constant, products that underflow.
-    bound = 1.01 * (dim + 1) * 2.0**-24 * lengths * sweep.longest + dim * 2.0**-149
-    return np.flatnonzero(~(worst_kept > sweep.head_scores[:, -1] + bound))
+    """Queries for which a row outside the head might still beat the last row kept."""
+    return np.flatnonzero(~(worst_kept > sweep.head_scores[:, -1] + rounding_bound(queries, sweep.longest)))
 
 
 def _scan_exactly(work: _Work, query: int, top: int) -> tuple[Ids, Scores]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
-from evidex.retrieval.scan.arguments import RowSpan
+from evidex.retrieval.scan.arguments import TILE, RowSpan
 from evidex.retrieval.scan.partial import Ids, Scores
 from evidex.retrieval.scan.quantize import Floats, Int8Vectors
 
@@ -114,8 +114,6 @@ def cut_into_blocks(shards: list[Shard], selected: Ids | None) -> list[Block]:
 
     Blocks are rounded up to whole tiles of the kernels.
     """
-    from evidex.retrieval.scan.kernels import TILE
-
     blocks: list[Block] = []
     for shard in shards:
         first, stop, rows, gather = 0, len(shard), _NO_ROWS, False

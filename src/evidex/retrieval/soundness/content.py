@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evidex.progress import Progress
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.rows import Kind, from_table, vectors_in
-from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
+from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors, open_vectors
 from evidex.retrieval.table import reading
 from evidex.retrieval.vector_file import STATE, fragments_of, is_of_another_format, read_state
 
@@ -54,7 +54,7 @@ def mapped_as_it_is(gallery: Gallery) -> tuple[MappedVectors | None, str | None]
     if state.fragments != fragments_of(gallery.dataset)[: len(state.fragments)]:
         return None, None  # of another version: made again, or carried on, by who next searches
     try:
-        mapped = MappedVectors.of_file(folder / state.file, state.rows, gallery.dim, state.checks)
+        mapped = open_vectors(folder / state.file, state.rows, gallery.dim, state.checks)
         mapped.ensure_all()
     except FileNotFoundError:
         return None, "is missing"

@@ -1,12 +1,14 @@
-"""Mapped vectors that are held against their checksums before they are used.
+"""Vectors in a file that are held against their checksums before they are used.
 
-The file is cut into blocks of rows, each with a CRC-32. A block is checked when a scan first comes to it, through the
-very map that the scan reads, so a cold search reads the disk once. When the file's size or times change, all blocks
-are checked again before they are used; `recheck` after a scan does it for what changed while it ran.
+The file is cut into blocks of rows, each with a CRC-32. A small file is read into memory and checked there: nothing
+that happens to it later reaches what was read. A larger one is mapped, and a block is checked when a scan first comes
+to it, through the very map that the scan reads, so a cold search reads the disk once. When the file's size or times
+change, all blocks are checked again before they are used; `recheck` after a scan does it for what changed while it ran.
 """
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.errors import DamagedError
+from evidex.errors import DamagedError, InputWarning
+from evidex.retrieval.scan.plain import FEW_VALUES, are_few, compiles
 from evidex.retrieval.soundness.bus_guard import faults, guard
 from evidex.retrieval.soundness.checks import State, is_settled, state_of
 
@@ -51,9 +54,21 @@ class MappedVectors:
             values: NDArray[np.float32] = np.memmap(stream, dtype=np.float32, mode="r", shape=(rows, dim))
         except ValueError:
             stream.close()
-            raise DamagedVectors(f"'{path}' is shorter than it was; 'evidex verify --repair' makes it again") from None
+            raise _too_short(path) from None
         guard(values)
         return cls(values, stream, checks)
+
+    @classmethod
+    def read(cls, path: Path, rows: int, dim: int, checks: list[int]) -> MappedVectors:
+        """Read the file into memory and check all of it; errors as those of `of_file` and `ensure`."""
+        values = np.fromfile(path, np.float32, rows * dim)
+        if len(values) < rows * dim:
+            raise _too_short(path)
+        values = values.reshape(rows, dim)
+        values.flags.writeable = False
+        for first, expected in zip(range(0, rows, rows_a_block(dim)), checks, strict=True):
+            _check(values[first : first + rows_a_block(dim)], expected, str(path))
+        return cls(values)
 
     def look(self) -> bool:
         """Forget what was found sound if the file has changed since; whether it has."""
@@ -93,7 +108,26 @@ class MappedVectors:
 
     def _check(self, block: int) -> None:
         part = self.values[block * self._rows : (block + 1) * self._rows]
-        if zlib.crc32(np.ascontiguousarray(part).data.cast("B")) != self._checks[block]:
-            name = getattr(self._stream, "name", "the vectors")
-            raise DamagedVectors(f"'{name}' is damaged; 'evidex verify --repair' makes it again from the table")
+        _check(part, self._checks[block], getattr(self._stream, "name", "the vectors"))
         self._sound[block] = True
+
+
+def open_vectors(path: Path, rows: int, dim: int, checks: list[int]) -> MappedVectors:
+    """The vectors in the file: few in memory, more mapped where that can be guarded."""
+    if rows * dim > FEW_VALUES and not compiles():
+        warnings.warn(
+            f"{rows} rows are held in memory and compared by numpy; \"pip install 'evidex[fast]'\" is several times as "
+            "fast for so many",
+            InputWarning,
+            stacklevel=2,
+        )
+    return (MappedVectors.read if are_few(rows, dim) else MappedVectors.of_file)(path, rows, dim, checks)
+
+
+def _check(part: NDArray[np.float32], expected: int, name: str) -> None:
+    if zlib.crc32(np.ascontiguousarray(part).data.cast("B")) != expected:
+        raise DamagedVectors(f"'{name}' is damaged; 'evidex verify --repair' makes it again from the table")
+
+
+def _too_short(path: Path) -> DamagedVectors:
+    return DamagedVectors(f"'{path}' is shorter than it was; 'evidex verify --repair' makes it again")
