@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from evidex.encoders.towers import TowerEncoder
 from evidex.evaluation.features import encode_images
 from evidex.evaluation.protocol import evaluate, name_scenes
 from evidex.training.material import taught_texts, val_set
-from evidex.training.measure_domain import measure_domain, own_similarity
+from evidex.training.measure_domain import measure_domain, nearness_to, own_similarity
 
 LIMIT_BYTES = 29_000_000
 
@@ -39,6 +40,7 @@ def main() -> int:
     )
     parser.add_argument("--labels", default=[], nargs="+", help="those it learnt the labels of")
     parser.add_argument("--texts", default=[], nargs="+", help="files of further captions, as data.texts")
+    parser.add_argument("--text-tower", type=Path, help="folder of the pretrained text tower, if the run has no table")
     parser.add_argument("--target", type=Path, default=SHIPPED)
     arguments = parser.parse_args()
 
@@ -68,7 +70,10 @@ def main() -> int:
     known = measure_domain(final, taught, others.captions)
     if known is None:
         sys.exit("the captions are too few to tell what the model was taught; train it on a larger dataset")
-    final.domain = known.with_matches(own_similarity(final, others))
+    nearness = None if model.domain is None else model.domain.nearness
+    if arguments.text_tower is not None:
+        nearness = nearness_to(taught, arguments.text_tower, "cpu")
+    final.domain = replace(known.with_matches(own_similarity(final, others)), nearness=nearness)
     final.save(arguments.target, half=True)
     print(f"{arguments.target}: {arguments.target.stat().st_size / 1e6:.1f} MB")
     print(f"clean RSUM {clean.recall.rsum:.2f}, noisy RSUM {noisy.recall.rsum:.2f}")

@@ -11,7 +11,10 @@ export interface AnswerOut {
   reasons: Reason[];
   /** The standing for people, in a few words. */
   headline: string;
+  /** The standing for people, in a sentence. */
   explanation: string;
+  /** What that stands on, with its numbers, a sentence each. */
+  details: string[];
   /** u = K/S: the share of belief that no evidence supports. */
   uncertainty: number;
   /** Share of the calibration's queries that were more certain. */
@@ -25,6 +28,8 @@ export interface AnswerOut {
   ignored_words: string[];
   /** Words it was taught that are spelt nearly like these or those. */
   did_you_mean: string[];
+  /** Slips of the pen that were read as what was probably meant. */
+  mended: MendedOut[];
   /** Whether the question is longer than what the model reads. */
   read_in_part: boolean;
   /** Where even the best hit is no match: the least score that one has. */
@@ -144,6 +149,11 @@ export interface LimitsOut {
   pixels: number;
 }
 
+export interface MendedOut {
+  typed: string;
+  read: string;
+}
+
 export interface NeighboursOut {
   id: string;
   hits: HitOut[];
@@ -175,7 +185,7 @@ export interface Problem {
   error: string;
 }
 
-export type Reason = "nothing_searched" | "new_words" | "below_floor" | "little_evidence" | "not_calibrated" | "uncertain_at_first" | "ignored_words" | "read_in_part" | "faint" | "others_surer";
+export type Reason = "nothing_searched" | "new_words" | "below_floor" | "little_evidence" | "not_calibrated" | "uncertain_at_first" | "ignored_words" | "read_in_part" | "few_alike" | "faint" | "others_surer";
 
 export interface RefinementOut {
   copies: number;

@@ -11,13 +11,22 @@ export function verdictCard(answer: Answer, gallery: Gallery | null, byPicture: 
     h("h2", {}, answer.headline),
     h("p", {}, answer.explanation),
     answer.guarantee && h("p", { class: "guarantee" }, `Guarantee of the calibration: ${answer.guarantee}.`),
+    why(answer, gallery, byPicture),
   );
   const badge = h("span", { class: "badge" });
   badge.append(icon(ICONS[answer.tone]));
   card.append(badge, words);
-  if (answer.percentile !== null) card.append(gauge(answer.percentile, marks(gallery, byPicture)));
   if (answer.refinement) card.append(change(answer, open));
   return card;
+}
+
+/** What the verdict stands on, for those who unfold it. */
+function why(answer: Answer, gallery: Gallery | null, byPicture: boolean): HTMLElement | null {
+  if (!answer.details.length) return null;
+  const list = h("ul", {}, ...answer.details.map((line) => h("li", {}, line)));
+  const box = h("details", { class: "why" }, h("summary", {}, "What this stands on"), list);
+  if (answer.percentile !== null) box.append(gauge(answer.percentile, marks(gallery, byPicture)));
+  return box;
 }
 
 function marks(gallery: Gallery | null, byPicture: boolean): Calibration | null {

@@ -117,3 +117,18 @@ def test_a_scene_of_16_bits_and_four_bands_is_found_by_its_own_file(evidex: Runn
         assert answer["query"] == str(example)
     complaint = evidex("search", "--image", tmp_path / "scenes" / "0.tif", "--gallery", place).complaint
     assert "0.tif' has 4 bands" in complaint
+
+
+def test_what_a_verdict_stands_on_is_told_when_asked(gallery: Gallery, evidex: Runner) -> None:
+    text = texts_by_verdict(gallery)["answered"]
+    (served,) = _served(gallery, {"text": text})
+    plain, told = (
+        " ".join(evidex("search", text, "--gallery", gallery.path, *options).out.split())
+        for options in ((), ("--why",))
+    )
+    assert served["details"]
+    for line in served["details"]:
+        assert line in told
+        assert line not in plain
+    assert "percentile" not in plain
+    assert "--why" in plain

@@ -62,6 +62,7 @@ def test_a_text_search_shows_hits_with_pictures_and_goes_into_the_history(
     assert "30 pictures" in page.locator(".welcome").inner_text()
     searched(page, text)
     assert page.locator(".verdict.answered h2").inner_text() in ("Good matches", "Plausible matches")
+    page.get_by_text("What this stands on").click()
     assert page.get_by_role("meter", name="Certainty").get_attribute("aria-valuetext").startswith("surer than")
     first = _ids(page)
     assert len(first) == 24

@@ -51,7 +51,9 @@ def test_what_finds_no_match_is_refused_with_and_without_a_calibration_of_its_ow
         assert (answer.verdict, answer.headline) == ("abstained", "Probably nothing here matches")
         assert answer.standing.floor == pytest.approx(FLOOR)
         assert (answer.percentile, answer.standing.chance, answer.refinement) == (None, None, None)
-        assert "less like the question (0.00) than nine of ten right answers are (0.50)" in answer.explanation
+        assert answer.explanation.startswith("Even the nearest thing here is hardly like your question.")
+        assert "0.00 like the question" in answer.details[0]
+        assert "nine of ten are at least 0.50" in answer.details[0]
         assert answer.json()["floor"] == pytest.approx(FLOOR)
         assert len(answer.hits) == 3
         found = Retriever(gallery).search(text=HELD, filters=Filters(glob="a/*"))

@@ -47,7 +47,7 @@ def test_a_text_out_of_domain_is_refused_with_and_without_a_calibration(gallery:
             ("giraffe", "playing", "the", "violin"),
         )
         assert out_of_domain.headline == "The model does not know this"
-        assert "was never taught 'giraffe', 'playing', 'the' and more, nor" in out_of_domain.explanation
+        assert "never learned 'giraffe', 'playing', 'the' and more, nor" in out_of_domain.explanation
         assert out_of_domain.json()["new_words"][0] == "giraffe"
         assert (out_of_domain.percentile, out_of_domain.standing.chance, out_of_domain.guarantee) == (None, None, None)
         assert len(out_of_domain.hits) == 3
@@ -67,7 +67,7 @@ def test_who_never_wants_to_be_refused_is_not_but_gets_no_guarantee(gallery: Gal
     out_of_domain, *plain = Retriever(gallery, abstain_ratio=0.0).search_batch(texts=[OUT_OF_DOMAIN, *KNOWN])
     assert any(answer.guarantee is not None for answer in plain)
     assert out_of_domain.guarantee is None
-    assert "never taught" not in out_of_domain.explanation or out_of_domain.verdict == "abstained"
+    assert "never learned" not in out_of_domain.explanation or out_of_domain.verdict == "abstained"
 
 
 def test_pictures_are_not_judged_by_texts(gallery: Gallery) -> None:

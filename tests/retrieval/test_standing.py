@@ -9,10 +9,13 @@ import pytest
 
 from evidex.encoders.domain import FAINT, WEAK
 from evidex.retrieval.certainty.policy import Judged
+from evidex.retrieval.hits import Hit, Refinement
 from evidex.retrieval.out_of_domain import Bar, Reading
+from evidex.retrieval.rows import Row
 from evidex.retrieval.scan.partial import Partial, empty
+from evidex.retrieval.spelling import Mended
 from evidex.retrieval.standing import Case, Level, Reason, Standing
-from evidex.retrieval.wording import HEADLINES, MOST, NEARLY_ALL, explanation, share_in_words
+from evidex.retrieval.wording import HEADLINES, MOST, NEARLY_ALL, details, explanation, share_in_words
 
 
 def _found(best: float) -> Partial:
@@ -56,10 +59,22 @@ OUT_OF_DOMAIN = Reading(new_words=("giraffe",))
             [],
         ),
         (
-            replace(PLAIN, judged=replace(UNSURE, unsupported=True)),
+            replace(PLAIN, judged=replace(UNSURE, unsupported=True), first=_found(0.3)),
             Level.NO_MATCH,
             "abstained",
-            [Reason.LITTLE_EVIDENCE, Reason.UNCERTAIN_AT_FIRST, Reason.OTHERS_SURER],
+            [Reason.LITTLE_EVIDENCE, Reason.UNCERTAIN_AT_FIRST, Reason.FAINT, Reason.OTHERS_SURER],
+        ),
+        (
+            replace(PLAIN, judged=replace(UNSURE, unsupported=True)),  # rare, but there
+            Level.LOOK_TWICE,
+            "refined",
+            [Reason.UNCERTAIN_AT_FIRST, Reason.FEW_ALIKE, Reason.OTHERS_SURER],
+        ),
+        (
+            replace(PLAIN, judged=replace(UNSURE, unsure=False, unsupported=True)),  # and nobody wanted it asked again
+            Level.LOOK_TWICE,
+            "answered",
+            [Reason.FEW_ALIKE, Reason.OTHERS_SURER],
         ),
     ],
 )
@@ -82,11 +97,28 @@ def test_a_query_asked_again_is_as_faint_as_what_it_found_then() -> None:
 def test_every_level_and_reason_has_words() -> None:
     assert set(HEADLINES) == set(Level)
     assert {Standing((reason,)).level for reason in Reason} | {Standing().level} == set(Level)
-    for reason in Reason:
-        if reason not in (Reason.BELOW_FLOOR,):  # has numbers in it
-            assert explanation(
-                Standing((reason,), percentile=0.6, reading=Reading(("giraffe",), ("zebra",))), (), 50, None, None
-            ).endswith(".")
+    said = {explanation(Standing((reason,), reading=Reading(("giraffe",), ("zebra",))), 50, None) for reason in Reason}
+    assert len(said) == len(Reason)
+    for sentence in {*said, explanation(Standing(), 50, None)}:
+        assert sentence.endswith(".")
+        assert "percentile" not in sentence
+        assert "%" not in sentence
+
+
+def test_the_numbers_stand_in_the_details() -> None:
+    standing = replace(PLAIN, judged=UNSURE, first=_found(0.3)).standing(_found(0.3))
+    hit = Hit.of(Row("id", "p", "image", ""), 1, 0.3)
+    told = details(standing, [hit], Refinement(4, ("new",), (), True, 0.5))
+    assert "0.30 like the question" in told[0]
+    assert "nine of ten are at least" in told[0]
+    assert told[1] == f"Of 100 usual questions about {100 * UNSURE.percentile:.0f} find more in this archive."
+    assert "asked again in 4 similar forms; 1 of 1 hits changed." in told[2]
+    assert details(Standing((Reason.NOTHING_SEARCHED,)), [], None) == ()
+
+
+def test_what_was_mended_is_said_first() -> None:
+    reading = Reading(mended=(Mended("mountian", "mountain"),))
+    assert explanation(Standing(reading=reading), 50, None).startswith("Read 'mountian' as 'mountain'. The hits are")
 
 
 def test_shares_are_told_as_the_constants_have_them() -> None:

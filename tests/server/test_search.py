@@ -69,7 +69,7 @@ def test_filters_and_modes_reach_the_search(settings: Settings, gallery: Gallery
     assert {hit["path"].rpartition("/")[2][:7] for hit in airports["hits"]} == {"airport"}
     assert plain["refinement"] is None
     assert careful["refinement"]["copies"] == 4
-    assert "as you wished" in careful["explanation"]
+    assert "as you wished" in " ".join(careful["details"])
     assert careful["headline"] in ("Good matches", "Plausible matches")
     assert (nothing["hits"], nothing["searched"]) == ([], 0)
     assert nothing["headline"] == "There was nothing to search"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,6 +40,13 @@ def command(
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the accelerator if there is one.")] = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
     figures: Annotated[Path | None, typer.Option(help="Draw curves and example answers into this folder.")] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(help="Instead: ask the pictures the questions of this table and judge hits and verdicts."),
+    ] = None,
+    half: Annotated[
+        str | None, typer.Option(help="Of the questions only those to 'tune' on, or those 'held' back for one look.")
+    ] = None,
 ) -> None:
     """Measure recall in both directions, and each uncertainty score beside its baselines."""
     from evidex.cli.console import output_console, progress_bar
@@ -47,12 +54,11 @@ def command(
     from evidex.evaluation.deferral import Refinements
     from evidex.evaluation.protocol import evaluate, with_fine_grain
     from evidex.evaluation.table import print_evaluation
-    from evidex.files import check_folder, check_target, write_json_atomic
 
-    if json_path is not None:
-        check_target(json_path)
-    if figures is not None:
-        check_folder(figures)
+    _check(json_path, figures)
+    if questions is not None:
+        _ask(questions, half, model, load_dataset(dataset, split), batch_size, device, json_path)
+        return
     data = load_dataset(dataset, split)
     encoder = _model(model, tokenizer, activation, device)
     with progress_bar("Evaluating") as progress:
@@ -68,11 +74,27 @@ def command(
     if twins:
         found = with_fine_grain(found, encoder, data)
     print_evaluation(found, output_console())
-    if json_path is not None:
-        write_json_atomic(json_path, {"model": model, **found.to_json()})
-        typer.echo(f"all figures: {json_path}", err=True)
+    _write({"model": model, **found.to_json()}, json_path)
     if figures is not None:
         _draw(found, data, noisy_seed if noisy else None, figures)
+
+
+def _check(json_path: Path | None, figures: Path | None) -> None:
+    """Refuse places that cannot be written before anything is measured."""
+    from evidex.files import check_folder, check_target
+
+    if json_path is not None:
+        check_target(json_path)
+    if figures is not None:
+        check_folder(figures)
+
+
+def _write(figures: dict[str, Any], path: Path | None) -> None:
+    from evidex.files import write_json_atomic
+
+    if path is not None:
+        write_json_atomic(path, figures)
+        typer.echo(f"all figures: {path}", err=True)
 
 
 def _draw(found: Evaluation, data: Dataset, noisy_seed: int | None, folder: Path) -> None:
@@ -92,3 +114,31 @@ def _model(name: str, tokenizer: str, activation: str, device: str | None) -> Mo
     from evidex.encoders.model import load_model
 
     return load_model(name, device=device)
+
+
+def _ask(
+    questions: Path,
+    half: str | None,
+    model: str,
+    data: Dataset,
+    batch_size: int,
+    device: str | None,
+    json_path: Path | None,
+) -> None:
+    """What people would see who ask in their own words."""
+    from evidex.cli.console import output_console, progress_bar
+    from evidex.encoders.model import load_model
+    from evidex.evaluation.questions.asking import ask
+    from evidex.evaluation.questions.bench import read_subjects
+    from evidex.evaluation.questions.figures import outcome_of
+    from evidex.evaluation.questions.table import print_outcome
+
+    subjects = read_subjects(questions, half)  # type: ignore[arg-type]
+    encoder = load_model(model, device=device)
+    with progress_bar("Encoding") as progress:
+        replies = ask(encoder, data, subjects, source=model, batch_size=batch_size, progress=progress)
+    outcome = outcome_of(replies)
+    title = f"{len(replies.asked)} questions{'' if half is None else f' ({half})'}: {data.name} {data.split}, {model}"
+    print_outcome(outcome, output_console(), title)
+    subject = {"model": model, "dataset": data.name, "split": data.split, "half": half}
+    _write({**subject, **outcome.to_json()}, json_path)

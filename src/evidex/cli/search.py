@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from PIL.Image import Image
 
+    from evidex.cli.terminal import Terminal
     from evidex.data.footprints import Bounds
     from evidex.encoders.model import Model
     from evidex.retrieval.answers import Answer
@@ -42,11 +43,11 @@ def command(
     sheet: Annotated[Path | None, typer.Option(help="Write a contact sheet of the hits, .png or .html.")] = None,
     open_sheet: Annotated[bool, typer.Option("--open", help="Show the contact sheet in the browser.")] = False,
     pictures: Annotated[bool, typer.Option(help="Draw hits small where the terminal can.")] = True,
+    why: Annotated[bool, typer.Option("--why", "--verbose", help="Say what the verdict stands on.")] = False,
 ) -> None:
     """Find images, tiles or captions, and be told how far to trust the answer."""
     from evidex.cli.console import print_json
     from evidex.data.discover import printable
-    from evidex.errors import InputError
     from evidex.retrieval.contact_sheet import check_sheet, write_contact_sheet
     from evidex.retrieval.emptiness import with_reasons
     from evidex.retrieval.filters import Filters
@@ -56,9 +57,7 @@ def command(
     from evidex.server.memory import steady_heap
 
     steady_heap()
-    if among not in (None, "images", "texts"):
-        raise InputError(f"among '{among}' is unknown; use images or texts")
-    _check(text, image, as_json and as_geojson)
+    _check(text, image, among, as_json and as_geojson)
     if sheet is not None:
         check_sheet(sheet)
     filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob)
@@ -80,7 +79,7 @@ def command(
     elif as_json:
         print_json(answer.json())
     else:
-        _show(opened, answer, pictures, warming)
+        _show(opened, answer, pictures, why, warming)
     if open_sheet and sheet is not None:
         typer.launch(str(sheet.resolve()))
 
@@ -100,12 +99,14 @@ def _rendered(image: Path, bands: str) -> Image:
     return read_whole(str(image), ReadOptions(TileOptions(bands=whole_numbers(bands))))
 
 
-def _check(text: str | None, image: Path | None, both_formats: bool) -> None:
+def _check(text: str | None, image: Path | None, among: str | None, both_formats: bool) -> None:
     """Refuse what cannot be meant, before anything is loaded."""
     from evidex.data.discover import printable
     from evidex.documents import open_regular
     from evidex.errors import ImageError, InputError
 
+    if among not in (None, "images", "texts"):
+        raise InputError(f"among '{among}' is unknown; use images or texts")
     if text is not None and image is not None:
         raise InputError(f"both a text ('{text[:60]}') and an image ('{image}') are given; search for one of them")
     if text is None and image is None:
@@ -119,13 +120,15 @@ def _check(text: str | None, image: Path | None, both_formats: bool) -> None:
         raise InputError("--json and --geojson are both given; choose one")
 
 
-def _show(gallery: Gallery, answer: Answer, pictures: bool, warming: float) -> None:
+def _show(gallery: Gallery, answer: Answer, pictures: bool, why: bool, warming: float) -> None:
     from evidex.cli.hit_table import Pictures, hit_lines
     from evidex.cli.terminal import Terminal
 
     terminal = Terminal.of_output()
     terminal.write(answer.headline, _STYLES[answer.standing.level.tone])
     terminal.write(answer.explanation)
+    if why:
+        _say_why(terminal, answer)
     if answer.guarantee:
         terminal.write(f"Guarantee: {answer.guarantee}.", "dim")
     if not answer.hits:
@@ -135,14 +138,21 @@ def _show(gallery: Gallery, answer: Answer, pictures: bool, warming: float) -> N
     terminal.stream.writelines(f"{line}\n" for line in hit_lines(terminal, answer, shown))
     if answer.apart_line is not None:
         terminal.write(answer.apart_line)
-    percentile = "" if answer.percentile is None else f", percentile {answer.percentile:.0%}"
     new = answer.refinement is not None and answer.refinement.entered
     terminal.write(
-        f"{answer.verdict}, uncertainty {answer.uncertainty:.4f}{percentile}, {answer.searched} searched, "
-        f"{answer.timings.total:.0f} ms after {warming:.1f} s of warm-up"
-        + ("; + = new after refinement" if new else ""),
+        f"{answer.searched} searched, {answer.timings.total:.0f} ms after {warming:.1f} s of warm-up"
+        + ("" if why else "; --why says what the verdict stands on")
+        + ("; + = new after it was asked again" if new else ""),
         "dim",
     )
+
+
+def _say_why(terminal: Terminal, answer: Answer) -> None:
+    for line in answer.details:
+        terminal.write(f"- {line}")
+    percentile = "" if answer.percentile is None else f", percentile {answer.percentile:.2f}"
+    reasons = ", ".join(answer.standing.reasons) or "no doubt"
+    terminal.write(f"- {answer.verdict} ({reasons}), uncertainty {answer.uncertainty:.4f}{percentile}.", "dim")
 
 
 def _drawn(gallery: Gallery, hit: Hit) -> list[str]:

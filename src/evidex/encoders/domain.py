@@ -1,9 +1,10 @@
 """What a model was taught about, told from its training texts: the words they use and the directions they span.
 
 Vacuity compares a query with a gallery; it cannot see that the question itself means nothing to the model. A text is
-out of domain if it uses a word that no training text has *and* its vector lies further outside of the directions in
-which training texts differ than nearly all texts of their kind that did not train. Either alone says nothing: "cars"
-alone is no caption but known, and a new word may be one for a known thing.
+out of domain if it uses a word that no training text has, nor one near to what they speak of
+(`evidex.encoders.nearness`), *and* its vector lies further outside of the directions in which training texts differ
+than nearly all texts of their kind that did not train. Either alone says nothing: "cars" alone is no caption but known,
+and a new word may be one for a known thing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.encoders.nearness import Nearness
 from evidex.errors import InputError
 
 Vectors = NDArray[np.float32]
@@ -46,6 +48,8 @@ class Domain:
     """Quantiles, from 0 to 1 in equal steps, of what lies outside in texts that did not train."""
     matches: Vectors | None = None
     """Quantiles likewise of the similarity of such texts to their own pictures; None where not measured."""
+    nearness: Nearness | None = None
+    """Of words that the model was not taught; None where no pretrained tower judged them."""
 
     def __post_init__(self) -> None:
         arrays = self.mean, self.directions, self.lengths, *(() if self.matches is None else (self.matches,))
@@ -69,6 +73,8 @@ class Domain:
         digest = hashlib.sha256("\n".join(sorted(self.words)).encode())
         for values in (self.mean, self.directions, self.lengths, self.matches):
             digest.update(b"" if values is None else np.ascontiguousarray(values).tobytes())
+        if self.nearness is not None:
+            digest.update("\n".join(self.nearness.words).encode() + self.nearness.ranks.tobytes())
         return digest.hexdigest()
 
     def with_matches(self, similarity: Vectors) -> Domain:
@@ -105,6 +111,16 @@ class Domain:
         """The words of ``text`` that the model was never taught, each once; plurals of known ones are known."""
         words = dict.fromkeys(_WORD.findall(text.lower()))
         return tuple(word for word in words if not self.words & _forms(word))
+
+    def foreign_words(self, words: Iterable[str]) -> tuple[str, ...]:
+        """Those of ``words`` that are not near to what the model was taught either; all where that is not known."""
+        near = self.nearness
+        return tuple(word for word in words if near is None or not any(map(near.is_near, _forms(word))))
+
+    def is_common(self, word: str) -> bool:
+        """Whether ``word`` is one that people usually write, as far as that is known; captions have slips too."""
+        near = self.nearness
+        return near is not None and any(form in near for form in _forms(word))
 
 
 def _forms(word: str) -> set[str]:

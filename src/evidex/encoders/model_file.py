@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from evidex.documents import parse_json
 from evidex.encoders.domain import Domain
+from evidex.encoders.nearness import Nearness
 from evidex.encoders.tensor_file import TensorFile
 from evidex.errors import ModelError
 from evidex.files import write_atomic
@@ -127,6 +128,9 @@ def _domain_tensors(known: Domain) -> dict[str, NDArray[Any]]:
     parts = {"words": words, "mean": known.mean, "directions": known.directions, "lengths": known.lengths}
     if known.matches is not None:
         parts["matches"] = known.matches
+    if known.nearness is not None:
+        parts["common_words"] = np.frombuffer("\n".join(known.nearness.words).encode(), np.uint8)
+        parts["nearness"] = known.nearness.ranks
     return {f"{_DOMAIN}{name}": np.ascontiguousarray(value) for name, value in parts.items()}
 
 
@@ -137,8 +141,11 @@ def _domain(parts: dict[str, NDArray[Any]]) -> Domain | None:
     words, mean, directions, lengths = (
         parts[f"{_DOMAIN}{name}"] for name in ("words", "mean", "directions", "lengths")
     )
-    matches = parts.get(f"{_DOMAIN}matches")
-    return Domain(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths, matches)
+    matches, ranks = (parts.get(f"{_DOMAIN}{name}") for name in ("matches", "nearness"))
+    nearness = None
+    if ranks is not None:
+        nearness = Nearness(tuple(parts[f"{_DOMAIN}common_words"].tobytes().decode().split("\n")), ranks)
+    return Domain(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths, matches, nearness)
 
 
 def _checked(description: Any, path: Path) -> dict[str, Any]:

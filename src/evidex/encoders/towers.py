@@ -139,7 +139,7 @@ def from_pretrained_towers(config: EncoderConfig) -> TowerEncoder:
     text_folder = folder / config.text_tower
     if not is_folder(text_folder):
         raise ModelError(f"'{text_folder}' has no text tower: no such folder; run scripts/fetch_weights.py")
-    shape = _shape_of(text_folder / "config.json")
+    shape = text_sizes(text_folder / "config.json")
     vocabulary = read_text(text_folder / "vocab.txt", ModelError).splitlines()
     layers = config.text_layers or shape["num_hidden_layers"]
     encoder = TowerEncoder(
@@ -168,7 +168,7 @@ def from_pretrained_towers(config: EncoderConfig) -> TowerEncoder:
     return encoder
 
 
-def _shape_of(path: Path) -> dict[str, int]:
+def text_sizes(path: Path) -> dict[str, int]:
     """The sizes that a text tower's ``config.json`` names."""
     content = read_json(path, ModelError)
     sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")

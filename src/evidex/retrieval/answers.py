@@ -86,7 +86,12 @@ class Answer:
     @property
     def explanation(self) -> str:
         """The standing in a sentence for people."""
-        return wording.explanation(self.standing, self.hits, self.searched, self.refinement, self.emptiness)
+        return wording.explanation(self.standing, self.searched, self.emptiness)
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What that stands on, with its numbers, a sentence each."""
+        return wording.details(self.standing, self.hits, self.refinement)
 
     def json(self) -> dict[str, Any]:
         """What the command line and the server give out; ``evidex.server.schemas`` describes it."""
@@ -99,6 +104,7 @@ class Answer:
             "reasons": [reason.value for reason in standing.reasons],
             "headline": self.headline,
             "explanation": self.explanation,
+            "details": list(self.details),
             "uncertainty": self.uncertainty,
             "percentile": standing.percentile,
             "chance": standing.chance,
@@ -106,6 +112,7 @@ class Answer:
             "new_words": list(reading.new_words),
             "ignored_words": list(reading.ignored_words),
             "did_you_mean": list(reading.did_you_mean),
+            "mended": [asdict(slip) for slip in reading.mended],
             "read_in_part": reading.in_part,
             "floor": standing.floor,
             "faint": Reason.FAINT in standing.reasons,

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from evidex.encoders.domain import OUT_OF_DOMAIN, Domain
 from evidex.retrieval.filters import Target
-from evidex.retrieval.phrasing import asked_for
 from evidex.retrieval.queries import Direction, Query
+from evidex.retrieval.spelling import Mended, question_of
 
 if TYPE_CHECKING:
     from evidex.encoders.model import Model
@@ -31,11 +31,13 @@ class Reading:
     new_words: Words = ()
     """Words that make the question out of domain: the model was never taught them, nor anything like the question."""
     ignored_words: Words = ()
-    """Words that the model was never taught, in a question that is like what it knows all the same."""
+    """Words that the hits may leave out: never taught, in a question that is in domain all the same."""
     did_you_mean: Words = ()
     """Words it was taught that are spelt nearly like these or those."""
     in_part: bool = False
     """Whether the question is longer than what the model reads."""
+    mended: tuple[Mended, ...] = ()
+    """Slips of the pen that were read as what was probably meant."""
 
 
 READ_WHOLE = Reading()
@@ -68,6 +70,10 @@ class Bar:
         """Whether the best of ``scores``, if there is any, is no match."""
         return self.floor is not None and len(scores) > 0 and not scores[0] >= self.floor
 
+    def is_fair(self, scores: NDArray[np.floating]) -> bool:
+        """Whether the best of ``scores`` is a match as most right answers have it, where the bar decides."""
+        return self.fair is not None and len(scores) > 0 and bool(scores[0] >= self.fair)
+
     def is_faint(self, scores: NDArray[np.floating]) -> bool:
         """Whether the best of ``scores``, if there is any, is less than most right answers have."""
         return self.fair is not None and len(scores) > 0 and not scores[0] >= self.fair
@@ -83,32 +89,39 @@ def readings(
     if direction == "image":
         return [READ_WHOLE] * len(queries)
     known = model.domain
-    out_of_domain = out_of_domain_words(known, queries, vectors, direction)
-    ignored = ignored_words(known, queries, out_of_domain, direction)
-    return [
-        Reading(new, left_out, meant(known, new or left_out), not model.reads_all(asked_for(query)))
-        for query, new, left_out in zip(queries, out_of_domain, ignored, strict=True)
-    ]
+    return [_reading(model, query, far) for query, far in zip(queries, _lie_outside(known, vectors), strict=True)]
+
+
+def _reading(model: Model, query: str, far: bool) -> Reading:
+    """``far``: whether the question lies outside of what the model was taught."""
+    known = model.domain
+    question = question_of(query, known)
+    in_part = not model.reads_all(question.text)
+    if known is None:
+        return Reading(in_part=in_part)
+    new = known.new_words(question.text)
+    foreign = known.foreign_words(new)
+    out_of_domain = foreign if far else ()
+    # A word that is near to what was taught, in a question like it, is understood well enough.
+    ignored = () if out_of_domain else new if far else foreign
+    return Reading(out_of_domain, ignored, meant(known, out_of_domain or ignored), in_part, question.mended)
+
+
+def _lie_outside(known: Domain | None, vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+    if known is None:
+        return np.zeros(len(vectors), np.bool_)
+    return np.asarray(~(known.outlying(vectors) <= OUT_OF_DOMAIN))
 
 
 def out_of_domain_words(
     known: Domain | None, queries: Sequence[Query], vectors: NDArray[np.float32], direction: Direction
 ) -> list[Words]:
-    """For each text outside the model's domain the words that it was never taught, for others none."""
-    if known is None or direction == "image":
-        return [()] * len(queries)
-    outside = ~(known.outlying(vectors) <= OUT_OF_DOMAIN)
-    return [known.new_words(asked_for(query)) if far else () for query, far in zip(queries, outside, strict=True)]
-
-
-def ignored_words(
-    known: Domain | None, queries: Sequence[Query], out_of_domain: Sequence[Words], direction: Direction
-) -> list[Words]:
-    """The words that the model was never taught, of the texts that are in domain all the same."""
+    """For each text outside the model's domain the words that are foreign to it, for others none."""
     if known is None or direction == "image":
         return [()] * len(queries)
     return [
-        () if words else known.new_words(asked_for(query)) for query, words in zip(queries, out_of_domain, strict=True)
+        known.foreign_words(known.new_words(question_of(query, known).text)) if far else ()
+        for query, far in zip(queries, _lie_outside(known, vectors), strict=True)
     ]
 
 

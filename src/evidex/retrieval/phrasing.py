@@ -13,7 +13,11 @@ _VERB = (
     r"(?:find|show|get|give|display|list|locate|search(?:\s+for)?|look(?:ing)?\s+for|i\s+(?:want|need)(?:\s+to\s+see)?)"
     r"(?:\s+(?:me|us|all|any|every|some))*:?\s+"
 )
-_EXISTENCE = r"(?:is|are)\s+there\s+(?:any\s+)?"
+_EXISTENCE = (
+    r"(?:(?:where\s+)?(?:is|are)\s+there|where\s+(?:is|are)|(?:do|does)\s+(?:we|you|it)\s+have"
+    r"|(?:where\s+)?(?:can|could)\s+(?:i|we|one|you)\s+(?:see|find)|any)\s+(?:any\s+|some\s+)?"
+    r"|(?:which|what)\s+(?:images?|pictures?|photos?|scenes?|places|tiles)\s+(?:shows?|contains?|ha(?:s|ve)|depicts?)\s+"
+)
 _PICTURES = (
     r"(?:(?:an?|the|all|any|some)\s+)?(?:(?:satellite|aerial|overhead|drone)\s+)?"
     r"(?:images?|imagery|pictures?|photos?|photographs?|scenes?|orthophotos?|views?)\s+"
@@ -22,8 +26,9 @@ _PICTURES = (
 )
 _REQUEST = re.compile(rf"\s*(?:{_POLITE}(?:{_VERB}|{_EXISTENCE}))?(?:{_PICTURES})?", re.IGNORECASE)
 _PLACE = r"\s+in\s+(?:the|this|my|our)\s+(?:archive|gallery|collection|dataset)"
+_SEEN = r"\s+(?:anywhere|to\s+be\s+seen)"
 _THANKS = r"[\s,]\s*(?:please|thanks|thank\s+you)"
-_AFTERWARDS = re.compile(rf"(?:{_PLACE}(?:{_THANKS})?|{_THANKS})[\s?.!]*$", re.IGNORECASE)
+_AFTERWARDS = re.compile(rf"(?:(?:{_PLACE}|{_SEEN})(?:{_THANKS})?|{_THANKS})[\s?.!]*$", re.IGNORECASE)
 _LONGEST_END = 60  # characters in which it is looked for: a long text must not cost more than it is worth
 
 

@@ -54,6 +54,7 @@ class Reason(StrEnum):
     UNCERTAIN_AT_FIRST = "uncertain_at_first"
     IGNORED_WORDS = "ignored_words"
     READ_IN_PART = "read_in_part"
+    FEW_ALIKE = "few_alike"
     FAINT = "faint"
     OTHERS_SURER = "others_surer"
 
@@ -67,6 +68,7 @@ _LEVELS = {
     Reason.UNCERTAIN_AT_FIRST: Level.LOOK_TWICE,
     Reason.IGNORED_WORDS: Level.LOOK_TWICE,
     Reason.READ_IN_PART: Level.LOOK_TWICE,
+    Reason.FEW_ALIKE: Level.LOOK_TWICE,
     Reason.FAINT: Level.LOOK_TWICE,
     Reason.OTHERS_SURER: Level.PLAUSIBLE,
 }
@@ -152,7 +154,9 @@ class Case:
 
     def _reasons(self, final: Partial, judged: Judged | None) -> dict[Reason, bool]:
         empty = self.first.count == 0
-        unsupported = self.judged is not None and self.judged.unsupported
+        little = self.judged is not None and self.judged.unsupported
+        # What is rare in an archive has little evidence in all, and is there nonetheless if its best match is one.
+        unsupported = little and not self.bar.is_fair(self.first.scores)
         out_of_domain = self._is_out_of_domain and not empty and (self.bar.refuses or unsupported)
         percentile = 0.0 if judged is None else judged.percentile
         return {
@@ -164,6 +168,7 @@ class Case:
             Reason.UNCERTAIN_AT_FIRST: self.asks_again and percentile >= 1 - REFINE_RATIO,
             Reason.IGNORED_WORDS: bool(self.reading.ignored_words),
             Reason.READ_IN_PART: self.reading.in_part,
+            Reason.FEW_ALIKE: little and not unsupported and judged is not None,
             Reason.FAINT: self.bar.is_faint(final.scores),
             Reason.OTHERS_SURER: percentile > MIDDLE,
         }

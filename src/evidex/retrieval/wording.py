@@ -1,4 +1,4 @@
-"""What an answer says to people: a headline, and a sentence that explains it."""
+"""What an answer says to people: a headline, a sentence, and what that stands on, with its numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEADLINES = {
     Level.GOOD: "Good matches",
 }
 _NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_NEAREST = "The hits below are the nearest things in the archive, not an answer."
+_NEAREST = "The hits are the nearest things in the archive, not an answer."
 
 
 def share_in_words(share: float) -> str:
@@ -34,53 +34,108 @@ NEARLY_ALL, MOST = share_in_words(1 - WEAK), share_in_words(1 - FAINT)
 """Right answers that are no weak match, and no faint one."""
 
 
-def explanation(
-    standing: Standing, hits: Sequence[Hit], searched: int, change: Refinement | None, emptiness: str | None
-) -> str:
+def explanation(standing: Standing, searched: int, emptiness: str | None) -> str:
     """The standing in a sentence; ``emptiness`` says why nothing was searched, where somebody looked."""
+    if standing.reasons[:1] == (Reason.NOTHING_SEARCHED,):
+        return f"Nothing was searched: {emptiness or 'the gallery is empty or no row passes the filters'}."
+    reading, level = standing.reading, standing.level
+    left_out = Reason.IGNORED_WORDS in standing.reasons[1:] and not level.refused
+    parts = (
+        _mended(reading),
+        _sentence(standing, searched),
+        _left_out(reading) if left_out else "",
+        _meant(reading),
+        _NEAREST if level.refused else "",
+    )
+    return " ".join(filter(None, parts))
+
+
+def _sentence(standing: Standing, searched: int) -> str:
+    """By the weightiest reason; others stand in the details."""
     reading = standing.reading
     match standing.reasons[:1]:
-        case (Reason.NOTHING_SEARCHED,):
-            return f"Nothing was searched: {emptiness or 'the gallery is empty or no row passes the filters'}."
         case (Reason.NEW_WORDS,):
-            return (
-                f"The model was never taught {_named(reading.new_words)}, nor anything like this question. "
-                f"{_meant(reading) or 'Try other words. '}{_NEAREST}"
-            )
+            return f"The model never learned {_named(reading.new_words)}, nor anything like it."
         case (Reason.BELOW_FLOOR,):
-            return (
-                f"No match: even the nearest thing is less like the question ({hits[0].shown_score:.2f}) than "
-                f"{NEARLY_ALL} right answers are ({standing.floor:.2f}). {_meant(reading)}{_NEAREST}"
-            )
+            return "Even the nearest thing here is hardly like your question."
         case (Reason.LITTLE_EVIDENCE,):
-            return f"No trustworthy match: {_surer(standing)}. {_meant(reading)}{_NEAREST}"
+            return "Hardly anything here is like your question."
         case (Reason.NOT_CALIBRATED,):
             few = searched <= LEAST_QUERIES
-            remedy = "so few rows need known queries for that" if few else "run 'evidex calibrate'"
-            return (
-                "Answered, but how far to trust it is not known: this gallery is not calibrated for such queries; "
-                f"{remedy}.{_caution(standing)}"
-            )
-    return _given(standing, len(hits), change)
+            remedy = "so few rows need known questions for that" if few else "run 'evidex calibrate'"
+            return f"How far to trust the hits is not known: the gallery is not calibrated for such queries; {remedy}."
+        case (Reason.UNCERTAIN_AT_FIRST,):
+            return "Little here is like your question, so it was asked again in similar words; look at the hits."
+        case (Reason.IGNORED_WORDS,):
+            return _left_out(reading)
+        case (Reason.READ_IN_PART,):
+            return "Only the beginning of your question was read; the model takes no longer ones."
+        case (Reason.FEW_ALIKE,):
+            return "The best hits are like your question, but little else here is; look at them yourself."
+        case (Reason.FAINT,):
+            return "Even the best hit is only faintly like your question."
+        case (Reason.OTHERS_SURER,):
+            return "The hits are like your question, though less than those of most usual questions."
+    return "The hits are as like your question as good answers usually are."
 
 
-def _given(standing: Standing, hits: int, change: Refinement | None) -> str:
-    """Of an answer that is neither refused nor beyond the calibration."""
+def details(standing: Standing, hits: Sequence[Hit], change: Refinement | None) -> tuple[str, ...]:
+    """What the standing rests on, a sentence each, for those who want to know."""
+    if Reason.NOTHING_SEARCHED in standing.reasons:
+        return ()
+    return tuple(
+        filter(
+            None,
+            (
+                _likeness(standing, hits),
+                _usual(standing),
+                _chance(standing),
+                _again(standing, len(hits), change),
+                *(_DOUBTS[reason] for reason in standing.reasons[1:] if reason in _DOUBTS),
+            ),
+        )
+    )
+
+
+def _likeness(standing: Standing, hits: Sequence[Hit]) -> str:
+    if not hits:
+        return ""
+    best = f"The best hit is {hits[0].shown_score:.2f} like the question, where 1 is the same"
+    bar = standing.bar
+    if bar.least is None:
+        return f"{best}."
+    most = "" if bar.fair is None else f" and {MOST} at least {bar.fair:.2f}"
+    return f"{best}; of right answers {NEARLY_ALL} are at least {bar.least:.2f}{most}."
+
+
+def _usual(standing: Standing) -> str:
+    if standing.percentile is None:
+        return ""
+    return f"Of 100 usual questions about {100 * standing.percentile:.0f} find more in this archive."
+
+
+def _chance(standing: Standing) -> str:
+    if standing.chance is None:
+        return ""
+    return (
+        f"Of known questions like it, about {standing.chance:.0%} had the very one asked for among the first "
+        f"{standing.chance_top}; others may fit as well."
+    )
+
+
+def _again(standing: Standing, hits: int, change: Refinement | None) -> str:
     if change is None:
-        others = _surer(standing)
-        others = f", though {others}" if Reason.OTHERS_SURER in standing.reasons else f" ({others})"
-        return f"Answered: the archive supports this well enough{others}.{_chance(standing)}{_caution(standing)}"
+        return ""
     changed = len(change.entered)
     what = f"{changed} of {hits} hits changed" if changed else "the hits stayed the same"
-    if Reason.UNCERTAIN_AT_FIRST not in standing.reasons:
-        return (
-            "The archive supports this well enough. It was asked again all the same, as you wished; "
-            f"{what}.{_caution(standing)}"
-        )
-    return (
-        f"Uncertain at first ({_surer(standing)}), so the question was "
-        f"asked again in {change.copies} similar forms; {what}. Look twice.{_caution(standing)}"
-    )
+    wished = "" if Reason.UNCERTAIN_AT_FIRST in standing.reasons else ", as you wished"
+    return f"It was asked again in {change.copies} similar forms{wished}; {what}."
+
+
+_DOUBTS = {
+    Reason.READ_IN_PART: "Only the beginning of the question was read.",
+    Reason.FAINT: f"The best hit is less like the question than {MOST} right answers are.",
+}
 
 
 def apart_line(count: int, below: float, *, usual: bool) -> str:
@@ -91,36 +146,19 @@ def apart_line(count: int, below: float, *, usual: bool) -> str:
     return f"{hits} {why} (below {below:.2f}); the answer does not stand on {stands}."
 
 
-def _surer(standing: Standing) -> str:
-    return f"{standing.percentile:.0%} of the calibration's questions were more certain"
-
-
-def _caution(standing: Standing) -> str:
-    """What speaks against an answer that is given: of several reasons the weightiest."""
-    if Reason.IGNORED_WORDS in standing.reasons:
-        words = _named(standing.reading.ignored_words)
-        left_out = f" The model was never taught {words}; the hits may leave that out."
-        return f"{left_out} {_meant(standing.reading)}".rstrip()
-    if Reason.READ_IN_PART in standing.reasons:
-        return " Only its beginning was read: the question is longer than what the model takes."
-    if Reason.FAINT in standing.reasons:
-        return f" Even the best hit is less like the question than {MOST} right answers are."
-    return ""
-
-
 def _named(words: tuple[str, ...]) -> str:
     named = [f"'{word}'" for word in words[:3]] + (["more"] if len(words) > 3 else [])
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
 
 
+def _left_out(reading: Reading) -> str:
+    return f"The model never learned {_named(reading.ignored_words)}; the hits may leave that out."
+
+
+def _mended(reading: Reading) -> str:
+    read = [f"'{slip.typed}' as '{slip.read}'" for slip in reading.mended]
+    return f"Read {' and '.join(read)}." if read else ""
+
+
 def _meant(reading: Reading) -> str:
-    return f"Did you mean {_named(reading.did_you_mean)}? " if reading.did_you_mean else ""
-
-
-def _chance(standing: Standing) -> str:
-    if standing.chance is None:
-        return ""
-    return (
-        f" Of known questions like it, about {standing.chance:.0%} had the very one asked for among the first "
-        f"{standing.chance_top}; others may fit as well."
-    )
+    return f"Did you mean {_named(reading.did_you_mean)}?" if reading.did_you_mean else ""

@@ -19,7 +19,7 @@ from evidex.training.batches import epoch_batches, step_generator
 from evidex.training.distributed import World
 from evidex.training.lessons import Lessons
 from evidex.training.material import Material, mix_of, prepare, taught_captions, taught_texts, val_set
-from evidex.training.measure_domain import measure_saved_domain
+from evidex.training.measure_domain import measure_saved_domain, pretrained_text_tower
 from evidex.training.run_folder import RunFolder
 from evidex.training.schedule import cosine, set_learning_rate
 from evidex.training.start import build_start, check_batch, compile_layers
@@ -89,7 +89,8 @@ def train(
         world.barrier()
 
     if world.main:
-        measure_saved_domain(folder.model, str(device), [*taught_texts(sources), *sources.texts], val_set(sources))
+        taught, tower = [*taught_texts(sources), *sources.texts], pretrained_text_tower(config.encoder)
+        measure_saved_domain(folder.model, str(device), taught, val_set(sources), tower)
     world.barrier()
     return TrainedRun(
         load_model(folder.model, device=str(device), engine="torch"), folder.model, state.progressed.history

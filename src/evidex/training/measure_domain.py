@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.config import EncoderConfig
 from evidex.data.datasets import Dataset
 from evidex.encoders.domain import DIRECTIONS, Domain, fit_domain, words_of
 from evidex.encoders.model import Model, load_model
+from evidex.encoders.nearness import Nearness
 from evidex.evaluation.features import encode_images
 from evidex.training.batches import spread
 
@@ -59,18 +62,36 @@ def own_similarity(model: Model, dataset: Dataset) -> NDArray[np.float32]:
     return np.asarray((texts * images[[row for row, _ in owners]]).sum(axis=1), np.float32)
 
 
-def measure_saved_domain(path: Path, device: str, taught: Iterable[str], val: Dataset) -> None:
+def measure_saved_domain(
+    path: Path, device: str, taught: Iterable[str], val: Dataset, text_tower: Path | None = None
+) -> None:
     """The same for the model at ``path``, which is replaced in one step, unless it has a domain already.
 
     Fitted anew on another machine it would differ in the last digits, and calibrations be taken for outdated.
+    ``text_tower`` is the folder of the pretrained tower that says how near other words are to what was taught.
     """
     model = load_model(path, device=device, engine="torch")
     if model.domain is not None:
         return
-    known = measure_domain(model, taught, val.captions)
+    texts = list(taught)
+    known = measure_domain(model, texts, val.captions)
     if known is not None:
-        model.domain = known.with_matches(own_similarity(model, val))
+        model.domain = replace(
+            known.with_matches(own_similarity(model, val)), nearness=nearness_to(texts, text_tower, device)
+        )
         model.save(path)
+
+
+def nearness_to(taught: Iterable[str], text_tower: Path | None, device: str) -> Nearness | None:
+    """How near common words are to what was taught, for the tower in ``text_tower``; None where there is none."""
+    from evidex.encoders.frozen_text import judge_words
+
+    return None if text_tower is None else judge_words(text_tower, sorted(set(taught)), device)
+
+
+def pretrained_text_tower(config: EncoderConfig) -> Path | None:
+    """The folder of the text tower that a run starts from."""
+    return Path(config.source) / config.text_tower if config.kind == "towers" else None
 
 
 def _some(texts: list[str]) -> list[str]:

@@ -79,7 +79,7 @@ def test_labelled_queries_teach_and_searches_are_judged_by_it(gallery: Gallery, 
         assert [answer.standing.chance for answer in answers] == pytest.approx(chances.tolist(), abs=1e-4)
         for answer in answers:
             said = f"about {answer.standing.chance:.0%} had the very one asked for among the first 10"
-            assert (said in answer.explanation) == (answer.verdict != "abstained")
+            assert (said in " ".join(answer.details)) == (answer.verdict != "abstained")
             assert (answer.json()["chance"], answer.json()["chance_top"]) == (answer.standing.chance, 10)
     # Among so many fewer rows more answers are right than was learned.
     few = retriever.search_batch(texts=TEXTS[:9], filters=Filters(glob="?"), refine=NEVER)

@@ -40,6 +40,13 @@ _THINGS = (
     "a solar farm",
     "greenhouses in a row",
 )
-_FORMS = ("{}", "an aerial image of {}", "{} seen from above")
+_FORMS = ("{}", "{} seen from above")
+_BARE = (
+    "airport", "planes", "baseball field", "beach", "bridge", "buildings", "church", "shops", "houses", "desert",
+    "farmland", "forest", "factory", "meadow", "gardens", "mountain", "park", "cars", "playground", "pond", "ships",
+    "railway", "swimming pool", "river", "school", "cottage", "square", "stadium", "tanks", "viaduct", "motorway",
+    "tennis court", "roundabout", "bare soil", "solar panels", "greenhouse",
+)  # fmt: skip
+"""One or two words are how people search."""
 
-COMMON_QUESTIONS: tuple[str, ...] = tuple(form.format(thing) for thing in _THINGS for form in _FORMS)
+COMMON_QUESTIONS: tuple[str, ...] = tuple(form.format(thing) for thing in _THINGS for form in _FORMS) + _BARE

@@ -1,0 +1,57 @@
+"""A pretrained text tower as it was published, which judges words before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn.functional import normalize
+
+from evidex.documents import read_text
+from evidex.encoders.nearness import Nearness, common_words
+from evidex.encoders.text_towers import TextShape, TextTower
+from evidex.encoders.towers import load_tower, text_sizes
+from evidex.encoders.wordpiece import WordPiece
+from evidex.errors import ModelError
+
+_TOKENS = 64
+_TEXTS_AT_ONCE = 256
+MOST_TAUGHT = 2000
+"""More texts do not move their mean."""
+
+
+def judge_words(folder: Path, taught: Sequence[str], device: str = "cpu") -> Nearness:
+    """How near the whole words of the vocabulary in ``folder`` are to the ``taught`` texts, for its tower."""
+    sizes = text_sizes(folder / "config.json")
+    vocabulary = read_text(folder / "vocab.txt", ModelError).splitlines()
+    tower = TextTower(
+        TextShape(
+            vocabulary=sizes["vocab_size"],
+            hidden=sizes["hidden_size"],
+            layers=sizes["num_hidden_layers"],
+            heads=sizes["num_attention_heads"],
+            intermediate=sizes["intermediate_size"],
+            positions=_TOKENS,
+        )
+    )
+    load_tower(tower, folder / "model.safetensors")
+    tower.eval().to(device)
+    tokenizer = WordPiece(vocabulary, _TOKENS)
+    words = common_words(vocabulary)
+    step = max(1, len(taught) // MOST_TAUGHT)
+    return Nearness.of(words, _rows(tower, tokenizer, words), _rows(tower, tokenizer, taught[::step]))
+
+
+@torch.inference_mode()
+def _rows(tower: TextTower, tokenizer: WordPiece, texts: Sequence[str]) -> NDArray[np.float32]:
+    device = next(tower.parameters()).device
+    parts = []
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        tokens = tokenizer(texts[start : start + _TEXTS_AT_ONCE])
+        ids, mask = (torch.from_numpy(tokens[name]).to(device) for name in ("input_ids", "attention_mask"))
+        pooled = tower(ids, mask)
+        parts.append(normalize(pooled, dim=-1).float().cpu().numpy())
+    return np.concatenate(parts)

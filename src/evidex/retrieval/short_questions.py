@@ -1,0 +1,34 @@
+"""One or a few words are how people search: these are asked in several forms, so that none of them decides.
+
+A model that learnt from sentences gives "ship", "a ship" and "ships" vectors that lie apart. Their mean, with a short
+sentence among them, is one question whichever of them was typed.
+"""
+
+from __future__ import annotations
+
+import re
+
+from evidex.retrieval.english import articled, plural, singular
+
+MOST_WORDS = 3
+"""Beside an article; more are a sentence, or nearly."""
+_NO_THING = frozenset({
+    "a", "all", "an", "and", "any", "are", "at", "by", "can", "could", "did", "do", "does", "each", "from",
+    "had", "has", "have", "he", "how", "i", "in", "is", "it", "its", "many", "me", "my", "no", "not", "of",
+    "on", "or", "our", "several", "she", "some", "that", "the", "there", "these", "they", "this", "those", "to",
+    "two", "was", "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "without",
+    "would", "you", "your",
+})  # fmt: skip
+"""Words that no bare name of a thing begins with."""
+_WORDS = re.compile(r"[^\W\d_]+")
+_AROUND = " \t\n\r.,;:!?'\"()"
+
+
+def forms_of(text: str) -> tuple[str, ...]:
+    """The forms in which ``text`` is asked: itself, or, of few words, bare, with an article, as many, and told."""
+    bare = singular(text.strip(_AROUND))
+    words = _WORDS.findall(bare.lower())
+    if not 1 <= len(words) <= MOST_WORDS or words[0] in _NO_THING:
+        return (text,)
+    one = articled(bare)
+    return bare, one, plural(bare), f"there is {one} ."

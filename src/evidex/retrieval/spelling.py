@@ -1,0 +1,82 @@
+"""What a text query asks for, as the model can read it: without the words around it, slips of the pen mended.
+
+A word is mended only if it is none that people write and one slip away from one: "mountian" is read as "mountain",
+while "socks" stays what it is though "rocks" was taught. That takes a model that knows common words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from string import ascii_lowercase
+
+from evidex.encoders.domain import Domain
+from evidex.retrieval.phrasing import asked_for
+
+_LEAST_LETTERS = 4  # shorter words are one slip away from many
+_MOST_LETTERS = 24
+_MOST_MENDED = 3  # a text with more is no English
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True)
+class Mended:
+    """A word as it was typed, and as it was read."""
+
+    typed: str
+    read: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked for."""
+
+    text: str
+    mended: tuple[Mended, ...] = ()
+
+
+def question_of(query: str, known: Domain | None) -> Question:
+    """What ``query`` asks of a model that was taught what ``known`` tells."""
+    text = asked_for(query)
+    if known is None or known.nearness is None:
+        return Question(text)
+    words = dict.fromkeys(_WORD.findall(text))
+    odd = [word for word in words if known.new_words(word) and not known.is_common(word.lower())]
+    read = {word: close for word in odd[:_MOST_MENDED] if (close := _nearest(word.lower(), known)) is not None}
+    if not read or len(odd) > _MOST_MENDED:
+        return Question(text)
+    mended = _WORD.sub(lambda found: read.get(found.group(), found.group()), text)
+    return Question(mended, tuple(Mended(typed, close) for typed, close in read.items()))
+
+
+def _nearest(word: str, known: Domain) -> str | None:
+    """The word one slip away, by swapped letters rather than otherwise; None where that is foreign to the model too."""
+    if not _LEAST_LETTERS <= len(word) <= _MOST_LETTERS or not word.isascii():
+        return None
+    for slips in (_swapped(word), _otherwise_slipped(word)):
+        candidates = [other for other in slips if other in known.words or known.is_common(other)]
+        if candidates:
+            close = min(candidates, key=lambda other: _order(other, known))
+            return None if known.foreign_words(known.new_words(close)) else close
+    return None
+
+
+def _order(word: str, known: Domain) -> int:
+    """Common and taught, common and near, common; last taught only, as captions have slips of their own."""
+    if not known.is_common(word):
+        return 3
+    new = known.new_words(word)
+    return 0 if not new else 1 if not known.foreign_words(new) else 2
+
+
+def _swapped(word: str) -> Iterator[str]:
+    return (word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1))
+
+
+def _otherwise_slipped(word: str) -> Iterator[str]:
+    """A letter left out, one too many, or a wrong one; the ends are seldom hit, and "leafy" is no slip for "leaf"."""
+    inner = range(1, len(word) - 1)
+    yield from (word[:i] + letter + word[i:] for i in range(1, len(word) + 1) for letter in ascii_lowercase)
+    yield from (word[:i] + word[i + 1 :] for i in inner)
+    yield from (word[:i] + letter + word[i + 1 :] for i in inner for letter in ascii_lowercase)

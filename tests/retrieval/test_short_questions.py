@@ -1,0 +1,56 @@
+"""A few words find the same however they are typed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evidex.encoders.model import Model
+from evidex.retrieval.encoding import encode, encode_again
+from evidex.retrieval.refine import AS_CALIBRATED
+from evidex.retrieval.short_questions import forms_of
+from tests.retrieval.archive import WORDS, tiny_model
+
+
+class _Counting(Model):
+    def __init__(self) -> None:
+        plain = tiny_model()
+        super().__init__(plain.encoder, plain.temperature)
+        self.batches: list[list[str]] = []
+
+    def encode_texts(self, texts: Sequence[str], **options: Any) -> np.ndarray:
+        self.batches.append(list(texts))
+        return super().encode_texts(texts, **options)
+
+
+@pytest.mark.parametrize("typed", ["lake", "a lake", "lakes", "the lakes", "Lake", "lake?", "show me lakes", " lake. "])
+def test_a_word_is_one_question_however_it_is_typed(typed: str) -> None:
+    model = tiny_model()
+    np.testing.assert_array_equal(encode(model, [typed], "text"), encode(model, ["lake"], "text"))
+    again = [encode_again(model, [text], "text", AS_CALIBRATED) for text in (typed, "lake")]
+    np.testing.assert_allclose(again[0], again[1], atol=1e-6)
+
+
+def test_a_sentence_is_asked_as_it_is() -> None:
+    model = tiny_model()
+    for text in (WORDS[0], "there is a lake in a forest near houses", "where do trains run?", "there"):
+        assert forms_of(text) == (text,)
+        np.testing.assert_array_equal(encode(model, [text], "text"), model.encode_texts([text]))
+
+
+def test_the_forms_are_averaged_on_the_sphere() -> None:
+    model = tiny_model()
+    rows = model.encode_texts(["lake", "a lake", "lakes", "there is a lake ."]).astype(np.float64)
+    mean = rows.mean(axis=0)
+    np.testing.assert_allclose(encode(model, ["lakes"], "text")[0], mean / np.linalg.norm(mean), atol=1e-6)
+
+
+def test_all_forms_of_all_questions_are_encoded_at_once() -> None:
+    model = _Counting()
+    found = encode(model, ["lake", "lakes", "a forest", WORDS[0]], "text")
+    (batch,) = model.batches
+    assert len(set(batch)) == 9
+    assert found.shape == (4, model.dim)

@@ -1,0 +1,59 @@
+"""Slips of the pen are mended, words are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evidex.encoders.domain import Domain
+from evidex.encoders.nearness import Nearness
+from evidex.retrieval.spelling import Mended, question_of
+
+NEAR = ("cathedral", "mountain", "quarry", "river", "rocks", "fuel", "peaks", "green", "parks")
+FAR = ("socks", "kitten", "feel", "the", "camped", "tres")
+WORDS = tuple(sorted(set(NEAR + FAR)))
+TABLE = Nearness(WORDS, np.array([255 if word in NEAR else 10 for word in WORDS], np.uint8))
+
+
+def known(table: Nearness | None = TABLE) -> Domain:
+    taught = frozenset({"river", "mountain", "rocks", "parks", "green", "grren", "feel", "the", "a", "airliner"})
+    lengths = np.array([0.0, 1.0], np.float32)
+    return Domain(taught, np.zeros(4, np.float32), np.eye(1, 4, dtype=np.float32), lengths, nearness=table)
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("mountian", "mountain"),  # swapped
+        ("rivr", "river"),  # left out
+        ("cathederal", "cathedral"),  # too many; common and near, though not taught
+        ("mountein", "mountain"),  # wrong
+        ("feul", "fuel"),  # swapped letters before a wrong one, though "feel" was taught
+        ("paeks", "peaks"),  # and "parks"
+        ("gren", "green"),  # not the slip that captions have
+        ("airlinner", "airliner"),  # taught, though no common word
+        ("Mountian", "mountain"),
+    ],
+)
+def test_a_slip_is_read_as_what_was_meant(typed: str, read: str) -> None:
+    question = question_of(f"show me a {typed}", known())
+    assert question.text == f"a {read}"
+    assert question.mended == (Mended(typed, read),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["socks", "kitten", "kiten", "rivers", "quarries", "grren", "riv", "wwwwwww", "ruß", "mountain123", "x" * 400],
+)
+def test_words_slips_for_foreign_words_and_noise_stay(text: str) -> None:
+    assert question_of(text, known()).text == text
+
+
+def test_without_a_table_of_words_nothing_is_mended() -> None:
+    assert question_of("mountian", known(None)).text == "mountian"
+    assert question_of("mountian", None).text == "mountian"
+
+
+def test_a_text_of_many_odd_words_is_none_of_slips() -> None:
+    text = "rivr mountian cathederal gren"
+    assert question_of(text, known()).text == text
