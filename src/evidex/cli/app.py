@@ -18,6 +18,7 @@ from evidex.cli import (
     export,
     index,
     methods,
+    models,
     sample,
     search,
     serve,
@@ -51,7 +52,9 @@ app = typer.Typer(
 )
 
 # The verbs' modules are light: each imports what it works with when it is called.
-for verb in (index, search, serve, verify, calibrate, sample, train, evaluate, export, benchmark, methods, degrade):
+for verb in (
+    index, search, serve, verify, calibrate, models, sample, train, evaluate, export, benchmark, methods, degrade,
+):  # fmt: skip
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
 # Machines with torch alone run studies too, so their arguments are declared without typer.
 app.command(

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from evidex.progress import Progress
+from evidex.progress import progress_bar
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _WIDE = 1000
+__all__ = ["error_console", "output_console", "print_json", "progress_bar"]
 
 
 def error_console() -> Console:
@@ -29,29 +28,6 @@ def output_console() -> Console:
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE)
-
-
-@contextmanager
-def progress_bar(description: str) -> Iterator[Progress]:
-    """Show a bar with rate and remaining time on the error stream; nothing where no one watches."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with RichProgress(*columns, console=error_console(), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(description, total=None, rate="")
-
-        def report(done: int, total: int) -> None:
-            speed = bar.tasks[0].speed
-            bar.update(task, completed=done, total=total, rate=f"{speed:.0f}/s" if speed else "")
-
-        yield report
 
 
 def print_json(value: Any) -> None:

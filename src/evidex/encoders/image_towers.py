@@ -70,7 +70,8 @@ class ConvNet(ImageTower):
             stages += [_ResidualBlock(previous, width, stride=2), _ResidualBlock(width, width, stride=1)]
             previous = width
         self.stages = nn.Sequential(*stages)
-        self.channels = (widths[0], widths[1], widths[2], widths[3])
+        if len(widths) == len(CONVNET_WIDTHS):  # what looks at grids looks at four
+            self.channels = (widths[0], widths[1], widths[2], widths[3])
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         grid = self.stages(self.stem(pixels))

@@ -14,6 +14,8 @@ from evidex.encoders.domain import Domain
 from evidex.encoders.encoder import Encoder
 from evidex.encoders.engines import Chosen, Engine, choose
 from evidex.encoders.model_file import StoredModel, fingerprint_of, halved, read_model_file, write_model_file
+from evidex.encoders.shipped import DEFAULT, MODELS, NAMES, shipped_path
+from evidex.encoders.unpacking import whole_model
 from evidex.errors import MissingPackageError, ModelError
 from evidex.progress import Progress, silent
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 _WRONG_DESCRIPTION = (
     ValueError, LookupError, TypeError, AttributeError, RuntimeError, ArithmeticError, AssertionError,
 )  # fmt: skip
-SHIPPED = Path(__file__).parent.parent / "models" / "compact.safetensors"
+SHIPPED = MODELS / f"{DEFAULT}.safetensors"
 
 
 class Model:
@@ -128,13 +130,12 @@ def load_model(
 ) -> Model:
     """Return the model in the file or run folder ``name_or_path``; without one, the compact model of evidex.
 
-    ``compact`` names that model too. A Hugging Face folder or hub name gives CLIP as it is there. ONNX Runtime runs
-    it unless ``engine`` says "torch": then ``encoder`` is torch's module.
+    ``compact`` names that model too, and ``large`` the larger one, whose published base is fetched the first time. A
+    Hugging Face folder or hub name gives CLIP as it is there. ONNX Runtime runs it unless ``engine`` says "torch":
+    then ``encoder`` is torch's module.
     """
-    if name_or_path is None or str(name_or_path) == "compact":
-        path = SHIPPED
-        if not is_file(path):
-            raise ModelError("no model comes with this build of evidex; give the path of one, e.g. from 'evidex train'")
+    if name_or_path is None or str(name_or_path) in NAMES:
+        path = shipped_path(str(name_or_path or DEFAULT))
     elif not str(name_or_path).strip():
         raise ModelError("the name of the model is empty; give a file, a run's folder or a hub name")
     else:
@@ -144,7 +145,7 @@ def load_model(
     if is_file(path) and path.suffix in (".pt", ".pth", ".bin"):
         raise ModelError(f"'{path}' comes without a tokenizer; name any CLIP's folder or hub name with --tokenizer")
     if is_file(path):
-        return _read(path, device, engine)
+        return _read_whole(path, device, engine)
     if is_folder(path) and not is_file(path / "config.json"):
         raise ModelError(
             f"'{name_or_path}' holds no model: neither a run's model.safetensors nor a config.json of Hugging Face; "
@@ -164,6 +165,18 @@ def _clip(name: str, device: str | None) -> Model:
         raise MissingPackageError(what, str(error.name)) from None
     clip = ClipEncoder.from_pretrained(name)
     return Model(moved(clip, choose("clip", device, "torch").device), clip.native_temperature)
+
+
+def _read_whole(path: Path, device: str | None, engine: Engine | None) -> Model:
+    """Read a model that may be packed; a copy in the cache that is damaged is made again."""
+    whole = whole_model(path)
+    try:
+        return _read(whole, device, engine)
+    except ModelError:
+        if whole == path:
+            raise
+    whole.unlink(missing_ok=True)
+    return _read(whole_model(path), device, engine)
 
 
 def _read(path: Path, device: str | None, engine: Engine | None) -> Model:
@@ -191,7 +204,8 @@ def _encoder(stored: StoredModel, chosen: Chosen) -> Encoder:
     if chosen.engine == "onnx":
         from evidex.encoders.onnx_encoder import OnnxEncoder
 
-        return OnnxEncoder(stored.spec, stored.weights, "cuda" if chosen.device == "cuda" else "cpu")
+        on_card = chosen.device == "cuda"
+        return OnnxEncoder(stored.spec, stored.weights, "cuda" if on_card else "cpu", rounded=not on_card)
     from evidex.encoders.torch_engine import moved, torch_encoder
 
     return moved(torch_encoder(stored.spec, stored.weights), chosen.device)

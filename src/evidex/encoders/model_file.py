@@ -69,22 +69,26 @@ def read_model_file(path: Path) -> StoredModel:
 
 def write_model_file(path: Path, model: StoredModel) -> None:
     """Write ``model`` as one file."""
-    from safetensors.numpy import save
-
     tensors = {name: np.asarray(value, order="C") for name, value in model.weights.items()}
     if model.domain is not None:
         tensors |= _domain_tensors(model.domain)
     described = {
-        "format": FORMAT,
         "spec": model.spec,
         "temperature": model.temperature,
         "fingerprint": model.fingerprint,
         "card": model.card,
     }
-    description = json.loads(json.dumps(described, allow_nan=False))  # as it will be read
+    write_described(path, described, tensors)
+
+
+def write_described(path: Path, described: dict[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
+    """Write the tensors of a model, those that are no weights too, under the description of it."""
+    from safetensors.numpy import save
+
+    description = json.loads(json.dumps({"format": FORMAT, **described}, allow_nan=False))  # as it will be read
     sums = {name: zlib.crc32(values.tobytes()) for name, values in tensors.items()}
     description["checksum"] = _checksum(description, sums)
-    write_atomic(path, save(tensors, {"evidex": json.dumps(description)}))
+    write_atomic(path, save(dict(tensors), {"evidex": json.dumps(description)}))
 
 
 def fingerprint_of(spec: dict[str, Any], temperature: float, weights: Mapping[str, Any]) -> str:

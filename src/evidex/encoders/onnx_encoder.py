@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 class OnnxEncoder:
     """The encoder that ``spec`` describes with the weights ``stored``; a tower is loaded when it is first asked.
 
+    ``rounded`` lets a large image tower multiply in bytes (see graphs/rounded.py), on a CPU about twice as fast.
     A row depends on its own picture or text alone: on a CPU it is the same to the last bit in any batch.
     """
 
-    def __init__(self, spec: dict[str, Any], stored: Stored, device: Device = "cpu") -> None:
+    def __init__(self, spec: dict[str, Any], stored: Stored, device: Device = "cpu", *, rounded: bool = False) -> None:
         self._spec, self._stored, self._device = spec, stored, device
         self._inputs = inputs_of(spec)
-        self._graphs = graphs_of(spec, stored)
+        self._graphs = graphs_of(spec, stored, rounded=rounded)
         self._sessions: dict[str, Session] = {}
         self.dim = self._inputs.dim
         self.image_size = self._inputs.image_size

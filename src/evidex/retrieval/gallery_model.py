@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from evidex.documents import parse_json
 from evidex.errors import GalleryError, ModelError
 from evidex.retrieval.gallery_info import GalleryInfo
 from evidex.retrieval.soundness.checks import FileChecks
@@ -45,18 +44,9 @@ def check_model(folder: Path, info: GalleryInfo, model: Model) -> None:
 
 def known_source(model: Model, source: str | Path | None) -> str:
     """What a gallery notes of where its model is."""
-    from evidex.encoders.model import SHIPPED
+    from evidex.encoders.shipped import NAMES, shipped_name
 
     if source is None:
-        return "compact" if _shipped_fingerprint(SHIPPED) == model.fingerprint else OWN_MODEL
-    return str(Path(source).resolve()) if Path(source).exists() else str(source)
-
-
-def _shipped_fingerprint(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    from safetensors import safe_open
-
-    with safe_open(path, framework="np") as stream:
-        description: dict[str, Any] = parse_json((stream.metadata() or {}).get("evidex", "{}"))
-    return description.get("fingerprint")
+        return shipped_name(model.fingerprint) or OWN_MODEL
+    named = str(source) in NAMES or not Path(source).exists()
+    return str(source) if named else str(Path(source).resolve())

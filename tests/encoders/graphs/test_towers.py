@@ -146,3 +146,20 @@ def test_sizes_that_cannot_be_are_refused() -> None:
     with pytest.raises(ValueError, match="7 heads"):
         OnnxEncoder({**spec, "text_shape": {**spec["text_shape"], "heads": 7}}, encoder.weights())
     assert TextShape(**spec["text_shape"]).heads == 3
+
+
+@pytest.mark.slow
+def test_rounded_products_change_a_row_by_little() -> None:
+    encoder = _towers("clip_vit_b16", {"pooling": "cls_mean", "image_size": 32}, 32)
+    spec, weights, pixels = encoder.spec(), encoder.weights(), nasty_pictures(32)
+    plain, rounded = (OnnxEncoder(spec, weights, rounded=choice).embed_pixels(pixels) for choice in (False, True))
+    assert np.abs(rounded - plain).max() > 1e-6, "they are rounded at all"
+    assert (plain * rounded).sum(1).min() > 0.99
+    np.testing.assert_allclose(np.linalg.norm(rounded, axis=1), 1, atol=1e-5)
+
+
+def test_rounding_leaves_small_towers_and_texts_alone() -> None:
+    encoder = _towers("convnet", {"widths": [8, 16]}, 32)
+    plain, rounded = (OnnxEncoder(encoder.spec(), encoder.weights(), rounded=choice) for choice in (False, True))
+    np.testing.assert_array_equal(plain.embed_pixels(nasty_pictures(32)), rounded.embed_pixels(nasty_pictures(32)))
+    np.testing.assert_array_equal(plain.embed_texts(TEXTS), rounded.embed_texts(TEXTS))

@@ -10,6 +10,7 @@ import torch
 from evidex.encoders.clip.architecture import ClipArchitecture
 from evidex.encoders.state_dicts import check_state_dict
 from evidex.errors import ModelError
+from evidex.weights.openai_names import BLOCK, PROJECTIONS
 
 Activation = Literal["quick_gelu", "gelu"]
 
@@ -97,21 +98,12 @@ def map_state_dict(
 
 
 def _block(weights: Mapping[str, torch.Tensor], origin: str, target: str) -> dict[str, torch.Tensor]:
-    renamed = {
-        "attn.out_proj": "self_attn.out_proj",
-        "ln_1": "layer_norm1",
-        "ln_2": "layer_norm2",
-        "mlp.c_fc": "mlp.fc1",
-        "mlp.c_proj": "mlp.fc2",
-    }
     mapped = {}
     for part in ("weight", "bias"):
-        for old, new in renamed.items():
+        for old, new in BLOCK.items():
             mapped[f"{target}.{new}.{part}"] = weights[f"{origin}.{old}.{part}"]
-        query, key, value = weights[f"{origin}.attn.in_proj_{part}"].chunk(3)
-        mapped[f"{target}.self_attn.q_proj.{part}"] = query
-        mapped[f"{target}.self_attn.k_proj.{part}"] = key
-        mapped[f"{target}.self_attn.v_proj.{part}"] = value
+        joined = weights[f"{origin}.attn.in_proj_{part}"].chunk(len(PROJECTIONS))
+        mapped |= {f"{target}.{new}.{part}": value for new, value in zip(PROJECTIONS, joined, strict=True)}
     return mapped
 
 

@@ -32,8 +32,10 @@ class Weight:
 class Graph:
     """One tower, from its inputs to unit rows. Every value is known by its name."""
 
-    def __init__(self, stored: Stored) -> None:
+    def __init__(self, stored: Stored, *, rounded: bool = False) -> None:
         self._stored = stored
+        self.rounded = rounded
+        """Whether large products may be of bytes: faster, and not quite the same."""
         self._nodes: list[bytes] = []
         self._tensors: list[bytes] = []
         self._inputs: list[bytes] = []
@@ -75,6 +77,13 @@ class Graph:
             self._tensors.append(wire.outside(name, "float16" if half else "float32", shape))
             self._given[name] = (lambda: make().astype(np.float16)) if half else make
         return self.floats(name) if half else name
+
+    def in_bytes(self, name: str, shape: Sequence[int], make: Callable[[], NDArray[np.uint8]]) -> str:
+        """The same for whole numbers of a byte."""
+        if name not in self._given:
+            self._tensors.append(wire.outside(name, "uint8", shape))
+            self._given[name] = make
+        return name
 
     def table(self, name: str, *shape: int) -> str:
         """Rows to choose from, left as they are stored: of half precision only the chosen ones become float32."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evidex.encoders.graphs.graph import Graph, Weight
+from evidex.encoders.graphs.rounded import fits, rounded_attention, rounded_dense
 
 _FUSED = "com.microsoft"  # ONNX Runtime's own operations, which do several of ONNX's in one
 
@@ -59,15 +60,20 @@ def activated(graph: Graph, values: str, activation: str) -> str:
 def clip_layers(graph: Graph, tokens: str, prefix: str, shape: Shape, *, causal: bool) -> str:
     """CLIP's layers: each part normed before it and added after it."""
     width, hidden = shape.width, shape.hidden
+    rounded = graph.rounded and not causal and fits(width, hidden)
+    layer = rounded_dense if rounded else dense
     for number in range(shape.layers):
         name = f"{prefix}.{number}"
         normed = graph.layer_norm(tokens, f"{name}.layer_norm1", width, shape.epsilon)
         projections = [f"{name}.self_attn.{part}_proj" for part in ("q", "k", "v")]
-        mixed = attention(graph, normed, projections, shape, causal=causal)
-        tokens = graph.node("Add", tokens, dense(graph, mixed, f"{name}.self_attn.out_proj", width, width))
+        if rounded:
+            mixed = rounded_attention(graph, normed, projections, width, shape.heads)
+        else:
+            mixed = attention(graph, normed, projections, shape, causal=causal)
+        tokens = graph.node("Add", tokens, layer(graph, mixed, f"{name}.self_attn.out_proj", width, width))
         normed = graph.layer_norm(tokens, f"{name}.layer_norm2", width, shape.epsilon)
-        inner = activated(graph, dense(graph, normed, f"{name}.mlp.fc1", width, hidden), shape.activation)
-        tokens = graph.node("Add", tokens, dense(graph, inner, f"{name}.mlp.fc2", hidden, width))
+        inner = activated(graph, layer(graph, normed, f"{name}.mlp.fc1", width, hidden), shape.activation)
+        tokens = graph.node("Add", tokens, layer(graph, inner, f"{name}.mlp.fc2", hidden, width))
     return tokens
 
 
