@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from evidex.errors import ModelError
-from evidex.weights.torchscript import read_torchscript
+from evidex.weights.torchscript import is_torchscript, read_torchscript
 
 
 class _Tower(nn.Module):
@@ -91,3 +91,18 @@ def test_a_tensor_that_reaches_beyond_its_numbers_is_refused(archive: Path, tmp_
             cut.writestr(name, whole.read(name)[: None if name.endswith(".pkl") else 2])
     with pytest.raises(ModelError, match="multiple of element size"):
         read_torchscript(tmp_path / "cut.pt")
+
+
+def test_a_compressed_archive_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bomb/data.pkl", b"\x80\x02N.")
+    with pytest.raises(ModelError, match="compressed"):
+        read_torchscript(tmp_path / "bomb.pt")
+
+
+def test_a_plain_file_of_tensors_is_none(archive: Path, tmp_path: Path) -> None:
+    assert is_torchscript(archive)
+    torch.save({"a": torch.zeros(2)}, tmp_path / "plain.pt")
+    assert not is_torchscript(tmp_path / "plain.pt")
+    (tmp_path / "text.pt").write_text("no archive")
+    assert not is_torchscript(tmp_path / "text.pt")

@@ -49,34 +49,40 @@ def command(
     ] = None,
 ) -> None:
     """Measure recall in both directions, and each uncertainty score beside its baselines."""
-    from evidex.cli.console import output_console, progress_bar
+    from evidex.cli.console import output_console
     from evidex.data.datasets import load_dataset
     from evidex.evaluation.deferral import Refinements
-    from evidex.evaluation.protocol import evaluate, with_fine_grain
     from evidex.evaluation.table import print_evaluation
 
     _check(json_path, figures)
-    if questions is not None:
-        _ask(questions, half, model, load_dataset(dataset, split), batch_size, device, json_path)
-        return
     data = load_dataset(dataset, split)
-    encoder = _model(model, tokenizer, activation, device)
-    with progress_bar("Evaluating") as progress:
-        found = evaluate(
-            encoder,
-            data,
-            noisy_seed=noisy_seed if noisy else None,
-            refinements=Refinements(tuple(defer or ())),
-            absent=absent,
-            batch_size=batch_size,
-            progress=progress,
-        )
-    if twins:
-        found = with_fine_grain(found, encoder, data)
+    if questions is not None:
+        _ask(questions, half, model, data, batch_size, device, json_path)
+        return
+    seed = noisy_seed if noisy else None
+    found = _measured(
+        _model(model, tokenizer, activation, device),
+        data,
+        twins=twins,
+        noisy_seed=seed,
+        refinements=Refinements(tuple(defer or ())),
+        absent=absent,
+        batch_size=batch_size,
+    )
     print_evaluation(found, output_console())
     _write({"model": model, **found.to_json()}, json_path)
     if figures is not None:
-        _draw(found, data, noisy_seed if noisy else None, figures)
+        _draw(found, data, seed, figures)
+
+
+def _measured(model: Model, data: Dataset, *, twins: bool, **choices: Any) -> Evaluation:
+    """All that is measured of ``model``; ``choices`` are those of the protocol."""
+    from evidex.cli.console import progress_bar
+    from evidex.evaluation.protocol import evaluate, with_fine_grain
+
+    with progress_bar("Evaluating") as progress:
+        found = evaluate(model, data, progress=progress, **choices)
+    return with_fine_grain(found, model, data) if twins else found
 
 
 def _check(json_path: Path | None, figures: Path | None) -> None:

@@ -85,7 +85,7 @@ def write_described(path: Path, described: dict[str, Any], tensors: Mapping[str,
     """Write the tensors of a model, those that are no weights too, under the description of it."""
     from safetensors.numpy import save
 
-    description = json.loads(json.dumps({"format": FORMAT, **described}, allow_nan=False))  # as it will be read
+    description = parse_json(json.dumps({"format": FORMAT, **described}, allow_nan=False))  # as it will be read
     sums = {name: zlib.crc32(values.tobytes()) for name, values in tensors.items()}
     description["checksum"] = _checksum(description, sums)
     write_atomic(path, save(dict(tensors), {"evidex": json.dumps(description)}))

@@ -9,10 +9,11 @@ from pathlib import Path
 import torch
 
 from evidex.documents import is_file
-from evidex.encoders.torchscript import is_torchscript, read_torchscript
 from evidex.errors import ModelError
+from evidex.weights.torchscript import is_torchscript, read_torchscript
 
 _NAMED_IN_MESSAGE = 4
+_NO_WEIGHT = ".attn_mask"  # a constant that OpenAI's modules hold as an attribute
 
 
 def read_state_dict(path: Path) -> dict[str, torch.Tensor]:
@@ -47,7 +48,8 @@ def _read(path: Path) -> object:
         if path.suffix == ".safetensors":
             return load_file(path)
         if is_torchscript(path):
-            return read_torchscript(path)
+            found = {name: torch.from_numpy(numbers) for name, numbers in read_torchscript(path).items()}
+            return {name: tensor for name, tensor in found.items() if not name.endswith(_NO_WEIGHT)}
         return torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, EOFError, ValueError, RuntimeError, SafetensorError, pickle.UnpicklingError) as error:
         raise ModelError(

@@ -5,7 +5,6 @@ Read, not mapped: a file that is cut short under a running server is then an err
 
 from __future__ import annotations
 
-import json
 import os
 import zlib
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from evidex.documents import parse_json
 from evidex.errors import ModelError
 
 _TYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I8": "<i1", "I32": "<i4", "I64": "<i8", "U8": "<u1", "BOOL": "?"}
@@ -60,7 +60,7 @@ class TensorFile(Mapping[str, StoredTensor]):
             self.metadata: dict[str, str] = stream.metadata() or {}
         file = path.open("rb")
         length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
-        header = json.loads(file.read(length))
+        header = parse_json(file.read(length))
         header.pop("__metadata__", None)
         begin = _LENGTH_BYTES + length
         self._tensors = {name: self._tensor(file, name, entry, begin) for name, entry in header.items()}

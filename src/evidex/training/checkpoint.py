@@ -93,7 +93,7 @@ def _compared(config: dict[str, Any]) -> dict[str, Any]:
 
 def _plain(config: dict[str, Any]) -> Any:
     """As a file holds it: a list is a list."""
-    return json.loads(json.dumps(config))
+    return parse_json(json.dumps(config))
 
 
 def _under(prefix: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -57,19 +57,34 @@ class _Module(dict[str, Any]):
     """A module's attributes by name."""
 
 
+def is_torchscript(path: Path) -> bool:
+    """Whether ``path`` is such an archive, and not a plain file of tensors."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return any("/code/" in name for name in archive.namelist())
+
+
 def read_torchscript(path: Path, prefix: str = "") -> dict[str, np.ndarray]:
     """Return the tensors whose dotted names begin with ``prefix``, under these names without it."""
     try:
         with zipfile.ZipFile(path) as archive:
             (described,) = (name for name in archive.namelist() if name.endswith("/data.pkl"))
             folder = described.removesuffix(".pkl")
-            found = _tensors(_structure(archive.read(described)), "")
+            found = _tensors(_structure(_part(archive, described)), "")
             wanted = {name.removeprefix(prefix): call for name, call in found.items() if name.startswith(prefix)}
             if not wanted:
                 raise ValueError(f"it holds no tensor '{prefix}…'")
             return {name: _numbers(archive, folder, call) for name, call in wanted.items()}
     except (zipfile.BadZipFile, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise ModelError(f"'{path}' is no readable TorchScript archive ({error}); fetch it again") from None
+
+
+def _part(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A part of the archive; as none is compressed, none is larger than the archive itself."""
+    if archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
+        raise ValueError(f"its {name} is compressed")
+    return archive.read(name)
 
 
 def _structure(pickled: bytes) -> Any:
@@ -163,7 +178,7 @@ def _tensors(part: Any, path: str) -> dict[str, _Call]:
 
 def _numbers(archive: zipfile.ZipFile, folder: str, call: _Call) -> np.ndarray:
     storage, offset, shape, strides, *_ = call.arguments
-    numbers = np.frombuffer(archive.read(f"{folder}/{storage.key}"), storage.dtype.newbyteorder("<"))
+    numbers = np.frombuffer(_part(archive, f"{folder}/{storage.key}"), storage.dtype.newbyteorder("<"))
     last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
     if min((offset, *shape, *strides), default=0) < 0 or (0 not in shape and last >= len(numbers)):
         raise ValueError(f"a tensor of shape {tuple(shape)} reaches beyond its {len(numbers)} numbers")
