@@ -25,7 +25,10 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tiny:
     return found
 
 
-def test_the_list_says_what_is_here_and_how_to_get_the_rest(run: Runner, tiny: Tiny) -> None:
+def test_the_list_says_what_is_here_and_how_to_get_the_rest(
+    run: Runner, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     told = run("models").out
     compact, large = (next(line for line in told.splitlines() if line.startswith(n)) for n in ("compact", "large"))
     assert compact.split()[1] == "yes"

@@ -32,7 +32,7 @@ def _tell(models: list[KnownModel]) -> None:
     from evidex.cli.console import output_console
 
     table = Table(box=None, pad_edge=False)
-    for title in ("model", "here", "in evidex", "fetched once", "dimensions", "RSUM on RSICD val, clean / noisy"):
+    for title in ("model", "here", "in evidex", "fetched once", "dim", "RSICD val, clean / noisy"):
         table.add_column(title, no_wrap=True)
     for model in models:
         scores = [_number(score) for score in (model.clean_rsum, model.noisy_rsum)]
