@@ -38,7 +38,7 @@ def main() -> int:
     parser.add_argument(
         "--dataset", required=True, nargs="+", help="the datasets it was trained on, the main one first"
     )
-    parser.add_argument("--labels", default=[], nargs="+", help="those it learnt the labels of")
+    parser.add_argument("--labels", default=[], nargs="+", help="those it learned the labels of")
     parser.add_argument("--texts", default=[], nargs="+", help="files of further captions, as data.texts")
     parser.add_argument("--text-tower", type=Path, help="folder of the pretrained text tower, if the run has no table")
     parser.add_argument("--target", type=Path, default=SHIPPED)

@@ -1,4 +1,4 @@
-"""evidex train: what it says of a run, above all of what the run learnt from."""
+"""evidex train: what it says of a run, above all of what the run learned from."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ def test_near_are_the_words_most_like_what_was_taught() -> None:
 
 def test_a_word_is_foreign_unless_it_or_its_plural_is_near() -> None:
     known = _known(_table())
-    assert known.foreign_words(["word099", "word099s", "word001", "unheard"]) == ("word001", "unheard")
-    assert _known(None).foreign_words(["word099"]) == ("word099",)
+    assert known.words_out_of_domain(["word099", "word099s", "word001", "unheard"]) == ("word001", "unheard")
+    assert _known(None).words_out_of_domain(["word099"]) == ("word099",)
 
 
 def test_a_table_that_does_not_fit_is_refused() -> None:

@@ -17,7 +17,7 @@ from evidex.losses import info_nce_loss
 from evidex.losses.total import Features, summed
 from evidex.methods.context_cluster import Clustering, ContextCluster
 from evidex.methods.cup import METHOD, CupEncoder, matching_loss, mean_softmax
-from evidex.methods.protocol import Lesson
+from evidex.methods.protocol import MethodLesson
 from tests.encoders.clip.tiny_clip import save_tiny_clip
 
 
@@ -134,7 +134,7 @@ def test_prompts_learn_what_a_frozen_clip_does_not_show(archive: Path, tmp_path:
     optimizer = torch.optim.AdamW([each for each in encoder.parameters() if each.requires_grad], 3e-3)
     for step in range(30):
         rows = Features(encoder.image_outputs(pixels), encoder.text_outputs(tokens))
-        parts = METHOD.loss(rows, Lesson(LossConfig(), 0.0, torch.tensor(1.0), encoder, step))
+        parts = METHOD.loss(rows, MethodLesson(LossConfig(), 0.0, torch.tensor(1.0), encoder, step))
         optimizer.zero_grad()
         summed(parts).total.backward()
         optimizer.step()

@@ -16,7 +16,7 @@ from evidex.evaluation.protocol import evaluate_encoded
 from evidex.evaluation.selective import selective
 from evidex.losses.total import Features
 from evidex.methods.pau import METHOD, PauEncoder, ambiguity, diversity_loss, uncertainty_loss
-from evidex.methods.protocol import Lesson
+from evidex.methods.protocol import MethodLesson
 
 
 def test_the_uncertainty_is_one_less_the_mass_without_evidence() -> None:
@@ -48,7 +48,7 @@ def test_the_whole_loss_weighs_its_parts_and_reaches_the_prototypes(towers: Towe
     torch.manual_seed(0)
     encoder = PauEncoder(towers)
     image, text = (normalize(torch.randn(6, 8), dim=1).requires_grad_() for _ in range(2))
-    parts = METHOD.loss(Features(image, text), Lesson(LossConfig(), 0.0, torch.tensor(1.0), encoder))
+    parts = METHOD.loss(Features(image, text), MethodLesson(LossConfig(), 0.0, torch.tensor(1.0), encoder))
     with torch.no_grad():
         scale = encoder.logit_scale()
         logits = scale * image @ text.T

@@ -12,9 +12,9 @@ from evidex.encoders.clip.image_tower import ClipImageTower
 from evidex.encoders.towers import TowerEncoder
 from evidex.losses.contrastive import hardest_triplet_loss
 from evidex.losses.total import Features
-from evidex.methods.adapters import Beside, spot_of
+from evidex.methods.adapters import AdapterBeside, spot_of
 from evidex.methods.pe_rsitr import METHOD, PeRsitrEncoder, SharedAdapter
-from evidex.methods.protocol import Lesson
+from evidex.methods.protocol import MethodLesson
 from tests.methods.conftest import TEXTS
 
 
@@ -75,14 +75,14 @@ def test_in_a_transformer_the_adapter_stands_beside_the_feed_forward_part() -> N
     half = nn.Linear(768, 768, bias=False)
     with torch.no_grad():
         half.weight.copy_(0.5 * torch.eye(768))
-    Beside(half, spot_of(layer), tapped=True)
+    AdapterBeside(half, spot_of(layer), tapped=True)
     torch.testing.assert_close(layer(tokens), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_the_loss_is_between_and_within_modalities(towers: TowerEncoder) -> None:
     torch.manual_seed(0)
     v, v2, t, t2 = (normalize(torch.randn(6, 8), dim=1) for _ in range(4))
-    lesson = Lesson(LossConfig(), 0.0, torch.tensor(1.0), towers)
+    lesson = MethodLesson(LossConfig(), 0.0, torch.tensor(1.0), towers)
     parts = METHOD.loss(Features(torch.cat([v, v2], 1), torch.cat([t, t2], 1)), lesson)
     expected = sum(hardest_triplet_loss(a @ b.T, margin=0.2) for a, b in ((v, t), (v, v2), (t, t2)))
     assert float(sum(parts.values())) == pytest.approx(float(expected))

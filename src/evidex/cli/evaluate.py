@@ -136,15 +136,15 @@ def _ask(
     from evidex.encoders.model import load_model
     from evidex.evaluation.questions.asking import ask
     from evidex.evaluation.questions.bench import read_subjects
-    from evidex.evaluation.questions.figures import outcome_of
-    from evidex.evaluation.questions.table import print_outcome
+    from evidex.evaluation.questions.figures import result_of
+    from evidex.evaluation.questions.table import print_result
 
     subjects = read_subjects(questions, half)  # type: ignore[arg-type]
     encoder = load_model(model, device=device)
     with progress_bar("Encoding") as progress:
         replies = ask(encoder, data, subjects, source=model, batch_size=batch_size, progress=progress)
-    outcome = outcome_of(replies)
+    result = result_of(replies)
     title = f"{len(replies.asked)} questions{'' if half is None else f' ({half})'}: {data.name} {data.split}, {model}"
-    print_outcome(outcome, output_console(), title)
+    print_result(result, output_console(), title)
     subject = {"model": model, "dataset": data.name, "split": data.split, "half": half}
-    _write({**subject, **outcome.to_json()}, json_path)
+    _write({**subject, **result.to_json()}, json_path)

@@ -28,7 +28,7 @@ def command(
     """Train the model that CONFIG describes.
 
     A run that was interrupted goes on from its last finished epoch. The run's folder holds the best model on
-    val (model.safetensors), history.json, sources.json (what it learnt from) and training_curve.png.
+    val (model.safetensors), history.json, sources.json (what it learned from) and training_curve.png.
     """
     from evidex.config import load_config
 
@@ -71,11 +71,11 @@ def _sources(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     for row in rows:
         if len(rows) == 1 and not row["val_drawn"]:
             return
-        learnt = f"{row['captions']:,} captions" if row["role"] == "captions" else "labels"
+        learned = f"{row['captions']:,} captions" if row["role"] == "captions" else "labels"
         drawn = f", drawn: {RULE}" if row["val_drawn"] else ""
         found = f"RSUM {row['val_rsum']:.2f}" if "val_rsum" in row else f"{row['val_names']:.1%} of names"
         val = f"{found} on {row['val_images']:,} of val{drawn}"
-        yield f"source:      {row['name']}, {row['images']:,} images, {learnt}; {val}"
+        yield f"source:      {row['name']}, {row['images']:,} images, {learned}; {val}"
 
 
 class _LiveRun:

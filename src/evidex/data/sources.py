@@ -72,7 +72,7 @@ def load_sources(config: DataConfig) -> Sources:
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """The table of sources that a run's record and its model's card hold, for a page."""
-    head = "| source | learnt from | images | captions | val images | on val | terms |"
+    head = "| source | learned from | images | captions | val images | on val | terms |"
     lines = [head, "|---" * head.count(" |") + "|"]
     for row in rows:
         drawn = f" ({RULE})" if row["val_drawn"] else ""

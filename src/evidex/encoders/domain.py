@@ -112,7 +112,7 @@ class Domain:
         words = dict.fromkeys(_WORD.findall(text.lower()))
         return tuple(word for word in words if not self.words & _forms(word))
 
-    def foreign_words(self, words: Iterable[str]) -> tuple[str, ...]:
+    def words_out_of_domain(self, words: Iterable[str]) -> tuple[str, ...]:
         """Those of ``words`` that are not near to what the model was taught either; all where that is not known."""
         near = self.nearness
         return tuple(word for word in words if near is None or not any(map(near.is_near, _forms(word))))

@@ -11,18 +11,18 @@ from typing import Literal
 from evidex.encoders.graphs.towers import KINDS
 from evidex.errors import MissingPackageError, ModelError
 
-Engine = Literal["onnx", "torch"]
+EngineName = Literal["onnx", "torch"]
 
 
 @dataclass(frozen=True)
 class Chosen:
     """An engine and the device it runs on."""
 
-    engine: Engine
+    engine: EngineName
     device: str
 
 
-def choose(kind: str, device: str | None, engine: Engine | None = None) -> Chosen:
+def choose(kind: str, device: str | None, engine: EngineName | None = None) -> Chosen:
     """The engine for a model of this ``kind``: ONNX Runtime wherever it can, on a card of NVIDIA's where one is.
 
     ``device`` and ``engine`` are what was asked for, if anything. Torch is not imported where there is no card.

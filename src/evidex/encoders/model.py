@@ -12,7 +12,7 @@ from evidex.data.images import decode_image, to_rgb
 from evidex.documents import is_file, is_folder
 from evidex.encoders.domain import Domain
 from evidex.encoders.encoder import Encoder
-from evidex.encoders.engines import Chosen, Engine, choose
+from evidex.encoders.engines import Chosen, EngineName, choose
 from evidex.encoders.model_file import StoredModel, fingerprint_of, halved, read_model_file, write_model_file
 from evidex.encoders.shipped import DEFAULT, MODELS, NAMES, shipped_path
 from evidex.encoders.unpacking import whole_model
@@ -126,7 +126,7 @@ class Model:
 
 
 def load_model(
-    name_or_path: str | Path | None = None, *, device: str | None = None, engine: Engine | None = None
+    name_or_path: str | Path | None = None, *, device: str | None = None, engine: EngineName | None = None
 ) -> Model:
     """Return the model in the file or run folder ``name_or_path``; without one, the compact model of evidex.
 
@@ -167,7 +167,7 @@ def _clip(name: str, device: str | None) -> Model:
     return Model(moved(clip, choose("clip", device, "torch").device), clip.native_temperature)
 
 
-def _read_whole(path: Path, device: str | None, engine: Engine | None) -> Model:
+def _read_whole(path: Path, device: str | None, engine: EngineName | None) -> Model:
     """Read a model that may be packed; a copy in the cache that is damaged is made again."""
     whole = whole_model(path)
     try:
@@ -179,7 +179,7 @@ def _read_whole(path: Path, device: str | None, engine: Engine | None) -> Model:
     return _read(whole_model(path), device, engine)
 
 
-def _read(path: Path, device: str | None, engine: Engine | None) -> Model:
+def _read(path: Path, device: str | None, engine: EngineName | None) -> Model:
     from safetensors import SafetensorError
 
     try:

@@ -25,7 +25,7 @@ Numbers = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Labels = Sequence[str | None]
 
-LEARNT_CUTOFF = 10
+LEARNED_CUTOFF = 10
 SEEDS = (0, 1, 2)
 _ROWS_AT_ONCE = 512
 
@@ -64,7 +64,7 @@ def learned_quality(
     ``hits`` are chances of a right answer by cutoff, NaN for a query without any; ``labels`` of queries and gallery.
     """
     found = scan_of(asked.similarity, asked.temperature)
-    known = Known(found, asked.queries, hits[LEARNT_CUTOFF], asked.groups)
+    known = Known(found, asked.queries, hits[LEARNED_CUTOFF], asked.groups)
     folds = cross_fit(known, asked.gallery)
     if not folds:
         return None

@@ -45,7 +45,7 @@ def spot_of(block: nn.Module) -> Spot:
     return Spot(block, None, norms[-1].num_features, grid=True)
 
 
-class Beside:
+class AdapterBeside:
     """Adds what ``adapter`` makes to what a spot's target gives."""
 
     def __init__(self, adapter: nn.Module, spot: Spot, *, tapped: bool) -> None:

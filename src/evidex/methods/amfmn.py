@@ -17,7 +17,7 @@ from torch.nn.functional import interpolate, relu
 from evidex.encoders.protocol import DualEncoder
 from evidex.losses.contrastive import all_triplets_loss
 from evidex.losses.total import Features
-from evidex.methods.protocol import Implementation, Lesson, placed
+from evidex.methods.protocol import Implementation, MethodLesson, placed
 from evidex.methods.wrapped import MethodEncoder
 
 _CHANNELS = 3  # of each of the two grids that attention looks at
@@ -105,7 +105,7 @@ class Amfmn(Implementation):
     def rebuild(self, base: DualEncoder, options: dict[str, Any]) -> DualEncoder:
         return AmfmnEncoder(base, options)
 
-    def loss(self, batch: Features, lesson: Lesson) -> dict[str, torch.Tensor]:
+    def loss(self, batch: Features, lesson: MethodLesson) -> dict[str, torch.Tensor]:
         similarity = lesson.encoder.similarity(batch.image, batch.text)
         cost = all_triplets_loss(similarity, margin=_MARGIN, ignore=lesson.ignored(batch))
         return {"triplet": cost / len(similarity)}

@@ -1,6 +1,6 @@
 """CUP: prompts in both towers of a frozen CLIP, those of a picture drawn from its context, with uncertainty.
 
-"Cross-modal Remote Sensing Image-text Retrieval via Context and Uncertainty-aware Prompt", 2024. Learnt tokens stand
+"Cross-modal Remote Sensing Image-text Retrieval via Context and Uncertainty-aware Prompt", 2024. Learned tokens stand
 after the first token of each sequence; the visual ones are mixed with what a small clustering network sees. A layer
 says how wide a feature spreads, and the loss is the mean over ten features drawn so.
 """
@@ -22,7 +22,7 @@ from evidex.errors import ModelError
 from evidex.losses.total import Features
 from evidex.methods.adapters import freeze
 from evidex.methods.context_cluster import ContextCluster
-from evidex.methods.protocol import Implementation, Lesson
+from evidex.methods.protocol import Implementation, MethodLesson
 from evidex.methods.wrapped import MethodEncoder
 
 _PROMPTS = 16
@@ -84,9 +84,9 @@ class CupEncoder(MethodEncoder):
                 "context_share": nn.Linear(width, 1),
                 "context_feature": nn.Linear(width, base.dim),
                 "context_spread": nn.Linear(base.dim, base.dim),
-                "image_prompts": _Learnt(width, 3 * base.architecture.patch_size**2),
+                "image_prompts": _Learned(width, 3 * base.architecture.patch_size**2),
                 "image_mixed": _fan_out(width),
-                "text_prompts": _Learnt(text_width, 1),
+                "text_prompts": _Learned(text_width, 1),
                 "image": Adapted(base.dim),
                 "text": Adapted(base.dim),
             }
@@ -146,8 +146,8 @@ class CupEncoder(MethodEncoder):
         return [feature, spread]
 
 
-class _Learnt(nn.Module):
-    """Learnt tokens (1, prompts, width) through a layer, with dropout."""
+class _Learned(nn.Module):
+    """Learned tokens (1, prompts, width) through a layer, with dropout."""
 
     def __init__(self, width: int, fan: int) -> None:
         super().__init__()
@@ -189,7 +189,7 @@ class Cup(Implementation):
         del options
         return CupEncoder(base)
 
-    def loss(self, batch: Features, lesson: Lesson) -> dict[str, torch.Tensor]:
+    def loss(self, batch: Features, lesson: MethodLesson) -> dict[str, torch.Tensor]:
         image, spread, context, context_spread = batch.image.float().chunk(4, -1)
         text, text_spread = batch.text.float().chunk(2, -1)
         generator = torch.Generator().manual_seed(lesson.seed)

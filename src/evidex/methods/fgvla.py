@@ -17,9 +17,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits, normalize
 from evidex.encoders.protocol import DualEncoder, Places
 from evidex.losses.contrastive import all_triplets_loss, info_nce_loss
 from evidex.losses.total import Features
-from evidex.methods.adapters import Beside, Spot, freeze, spot_of
+from evidex.methods.adapters import AdapterBeside, Spot, freeze, spot_of
 from evidex.methods.nouns import NounTokens
-from evidex.methods.protocol import Implementation, Lesson, placed
+from evidex.methods.protocol import Implementation, MethodLesson, placed
 from evidex.methods.wrapped import MethodEncoder
 
 _NARROW, _HEADS = 128, 8
@@ -77,7 +77,7 @@ class FgvlaEncoder(MethodEncoder):
         adapters = self.head[name]
         assert isinstance(adapters, nn.ModuleList)
         adapters.append(adapter)
-        Beside(adapter, spot, tapped=False)
+        AdapterBeside(adapter, spot, tapped=False)
 
     def train(self, mode: bool = True) -> FgvlaEncoder:
         super().train(mode)
@@ -160,7 +160,7 @@ class Fgvla(Implementation):
     def rebuild(self, base: DualEncoder, options: dict[str, Any]) -> DualEncoder:
         return FgvlaEncoder(base, options)
 
-    def loss(self, batch: Features, lesson: Lesson) -> dict[str, torch.Tensor]:
+    def loss(self, batch: Features, lesson: MethodLesson) -> dict[str, torch.Tensor]:
         width = lesson.encoder.dim // 2 - 1
         image, places = batch.image.float()[:, :width], batch.image.float()[:, width:].unflatten(1, (-1, width))
         length = (batch.text.shape[1] - width) // (width + 1)

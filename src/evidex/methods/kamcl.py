@@ -19,7 +19,7 @@ from evidex.encoders.protocol import DualEncoder, Modality
 from evidex.losses.contrastive import hardest_triplet_loss
 from evidex.losses.total import Features
 from evidex.methods.concepts import concept_targets, concept_words, words_of
-from evidex.methods.protocol import Implementation, Lesson, placed
+from evidex.methods.protocol import Implementation, MethodLesson, placed
 from evidex.methods.vse_infty import RankPooling
 from evidex.methods.wrapped import MethodEncoder
 
@@ -207,7 +207,7 @@ class Kamcl(Implementation):
         assert isinstance(encoder, KamclEncoder)
         return concept_targets(captions, encoder.options["words"], encoder.base.dim)
 
-    def loss(self, batch: Features, lesson: Lesson) -> dict[str, torch.Tensor]:
+    def loss(self, batch: Features, lesson: MethodLesson) -> dict[str, torch.Tensor]:
         encoder = lesson.encoder
         assert isinstance(encoder, KamclEncoder)
         assert batch.facts is not None

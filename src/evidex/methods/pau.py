@@ -18,7 +18,7 @@ from evidex.encoders.protocol import DualEncoder, Modality
 from evidex.evidence import uncertainty
 from evidex.losses.contrastive import info_nce_loss
 from evidex.losses.total import Features
-from evidex.methods.protocol import Implementation, Lesson
+from evidex.methods.protocol import Implementation, MethodLesson
 from evidex.methods.wrapped import MethodEncoder
 
 _PROTOTYPES = 8
@@ -90,7 +90,7 @@ class Pau(Implementation):
         del options
         return PauEncoder(base)
 
-    def loss(self, batch: Features, lesson: Lesson) -> dict[str, torch.Tensor]:
+    def loss(self, batch: Features, lesson: MethodLesson) -> dict[str, torch.Tensor]:
         encoder = lesson.encoder
         assert isinstance(encoder, PauEncoder)
         scale, image, text = encoder.logit_scale(), batch.image.float(), batch.text.float()

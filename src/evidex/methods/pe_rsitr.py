@@ -18,8 +18,8 @@ from torch.nn.functional import dropout, relu
 from evidex.encoders.protocol import DualEncoder
 from evidex.losses.contrastive import hardest_triplet_loss
 from evidex.losses.total import Features
-from evidex.methods.adapters import Beside, Dropping, freeze, spot_of
-from evidex.methods.protocol import Implementation, Lesson, placed
+from evidex.methods.adapters import AdapterBeside, Dropping, freeze, spot_of
+from evidex.methods.protocol import Implementation, MethodLesson, placed
 from evidex.methods.wrapped import MethodEncoder
 
 _NARROW, _SHARED = 64, 64
@@ -66,7 +66,7 @@ class PeRsitrEncoder(MethodEncoder):
                 key = f"{name}_{spot.width}"
                 if key not in self.head:
                     self.head[key] = SharedAdapter(spot.width, shared)
-                Beside(self.head[key], spot, tapped=True)
+                AdapterBeside(self.head[key], spot, tapped=True)
         self._dropping = [Dropping(entry, _TOKEN_DROPOUT) for entry, _ in parts.values()]
 
     def train(self, mode: bool = True) -> PeRsitrEncoder:
@@ -101,7 +101,7 @@ class PeRsitr(Implementation):
         del options
         return PeRsitrEncoder(base)
 
-    def loss(self, batch: Features, lesson: Lesson) -> dict[str, torch.Tensor]:
+    def loss(self, batch: Features, lesson: MethodLesson) -> dict[str, torch.Tensor]:
         image, varied_image = batch.image.float().chunk(2, -1)
         text, varied_text = batch.text.float().chunk(2, -1)
         ignore = lesson.ignored(batch)

@@ -23,7 +23,7 @@ from evidex.methods.registry import OURS, TRAINABLE
 
 
 @dataclass(frozen=True)
-class Lesson:
+class MethodLesson:
     """One step as a loss sees it."""
 
     config: LossConfig
@@ -61,7 +61,7 @@ class Implementation(ABC):
         return None
 
     @abstractmethod
-    def loss(self, batch: Features, lesson: Lesson) -> dict[str, torch.Tensor]:
+    def loss(self, batch: Features, lesson: MethodLesson) -> dict[str, torch.Tensor]:
         """The weighted parts of the loss of one batch; their sum is minimised."""
 
 

@@ -1,7 +1,7 @@
-"""VSE∞: places and words pooled by learnt weights of their rank, a generalised pooling operator (Chen et al., 2021).
+"""VSE∞: places and words pooled by learned weights of their rank, a generalised pooling operator (Chen et al., 2021).
 
 Each dimension's values are sorted over the places, and a small recurrent network makes the weight of each rank from
-its position alone, so that mean, maximum and everything between can be learnt, for any number of places.
+its position alone, so that mean, maximum and everything between can be learned, for any number of places.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from evidex.encoders.protocol import DualEncoder, Places
 from evidex.losses.contrastive import hardest_triplet_loss
 from evidex.losses.total import Features
-from evidex.methods.protocol import Implementation, Lesson, placed
+from evidex.methods.protocol import Implementation, MethodLesson, placed
 from evidex.methods.wrapped import MethodEncoder
 
 _POSITION, _HIDDEN = 32, 32
@@ -116,7 +116,7 @@ class VseInfty(Implementation):
         del options
         return VseInftyEncoder(base)
 
-    def loss(self, batch: Features, lesson: Lesson) -> dict[str, torch.Tensor]:
+    def loss(self, batch: Features, lesson: MethodLesson) -> dict[str, torch.Tensor]:
         return {"triplet": hardest_triplet_loss(batch.similarity(), margin=_MARGIN, ignore=lesson.ignored(batch))}
 
 

@@ -100,10 +100,10 @@ def _reading(model: Model, query: str, far: bool) -> Reading:
     if known is None:
         return Reading(in_part=in_part)
     new = known.new_words(question.text)
-    foreign = known.foreign_words(new)
-    out_of_domain = foreign if far else ()
+    unknown = known.words_out_of_domain(new)
+    out_of_domain = unknown if far else ()
     # A word that is near to what was taught, in a question like it, is understood well enough.
-    ignored = () if out_of_domain else new if far else foreign
+    ignored = () if out_of_domain else new if far else unknown
     return Reading(out_of_domain, ignored, meant(known, out_of_domain or ignored), in_part, question.mended)
 
 
@@ -116,11 +116,11 @@ def _lie_outside(known: Domain | None, vectors: NDArray[np.float32]) -> NDArray[
 def out_of_domain_words(
     known: Domain | None, queries: Sequence[Query], vectors: NDArray[np.float32], direction: Direction
 ) -> list[Words]:
-    """For each text outside the model's domain the words that are foreign to it, for others none."""
+    """For each text outside the model's domain the words that do, for others none."""
     if known is None or direction == "image":
         return [()] * len(queries)
     return [
-        known.foreign_words(known.new_words(question_of(query, known).text)) if far else ()
+        known.words_out_of_domain(known.new_words(question_of(query, known).text)) if far else ()
         for query, far in zip(queries, _lie_outside(known, vectors), strict=True)
     ]
 

@@ -1,6 +1,6 @@
 """One or a few words are how people search: these are asked in several forms, so that none of them decides.
 
-A model that learnt from sentences gives "ship", "a ship" and "ships" vectors that lie apart. Their mean, with a short
+A model that learned from sentences gives "ship", "a ship" and "ships" vectors that lie apart. Their mean, with a short
 sentence among them, is one question whichever of them was typed.
 """
 

@@ -58,7 +58,7 @@ def _nearest(word: str, known: Domain) -> str | None:
         candidates = [other for other in slips if other in known.words or known.is_common(other)]
         if candidates:
             close = min(candidates, key=lambda other: _order(other, known))
-            return None if known.foreign_words(known.new_words(close)) else close
+            return None if known.words_out_of_domain(known.new_words(close)) else close
     return None
 
 
@@ -67,7 +67,7 @@ def _order(word: str, known: Domain) -> int:
     if not known.is_common(word):
         return 3
     new = known.new_words(word)
-    return 0 if not new else 1 if not known.foreign_words(new) else 2
+    return 0 if not new else 1 if not known.words_out_of_domain(new) else 2
 
 
 def _swapped(word: str) -> Iterator[str]:

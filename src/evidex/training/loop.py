@@ -18,7 +18,7 @@ from evidex.progress import Progress, silent
 from evidex.training.batches import epoch_batches, step_generator
 from evidex.training.distributed import World
 from evidex.training.lessons import Lessons
-from evidex.training.material import Material, mix_of, prepare, taught_captions, taught_texts, val_set
+from evidex.training.material import TrainingMaterial, mix_of, prepare, taught_captions, taught_texts, val_set
 from evidex.training.measure_domain import measure_saved_domain, pretrained_text_tower
 from evidex.training.run_folder import RunFolder
 from evidex.training.schedule import cosine, set_learning_rate
@@ -133,7 +133,7 @@ def _close_epoch(
     state: TrainState,
     config: Config,
     folder: RunFolder,
-    material: Material,
+    material: TrainingMaterial,
 ) -> None:
     """Measure on val where it is due, keep what is best, and save where the run stands; ``summary`` gets the scores."""
     done, best = summary["epoch"], state.progressed.best_rsum

@@ -21,7 +21,7 @@ from evidex.training.validation import LabelVal, Val
 
 
 @dataclass(frozen=True)
-class Material:
+class TrainingMaterial:
     """The lessons of what trains, and the val part of each source."""
 
     lessons: Lessons
@@ -61,7 +61,7 @@ def taught_texts(sources: Sources) -> list[str]:
 
 def prepare(
     config: Config, sources: Sources, encoder: DualEncoder, device: torch.device, progress: Progress
-) -> Material:
+) -> TrainingMaterial:
     """Decode the pictures, tokenise the sentences and ask the mentors, or take all that from the cache."""
     split = prepare_split(train_set(sources), encoder, progress)
     mentors = mentor_features(
@@ -93,4 +93,4 @@ def prepare(
         config.loss.twins > 0,
         None if facts is None else facts.to(device),
     )
-    return Material(lessons, val)
+    return TrainingMaterial(lessons, val)

@@ -16,7 +16,7 @@ class Mix:
     counts: tuple[int, ...]
     weights: tuple[float, ...] = (1.0,)
     one_source: bool = False
-    """Whether a batch holds images of one source alone, so that nothing is learnt by telling sources apart."""
+    """Whether a batch holds images of one source alone, so that nothing is learned by telling sources apart."""
 
     @property
     def shown(self) -> tuple[int, ...]:

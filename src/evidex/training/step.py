@@ -20,7 +20,7 @@ from evidex.errors import TrainingError
 from evidex.losses.labels import label_loss
 from evidex.losses.total import Features, LossParts, summed
 from evidex.losses.twins import twin_loss
-from evidex.methods.protocol import Implementation, Lesson, implementation
+from evidex.methods.protocol import Implementation, MethodLesson, implementation
 from evidex.training.distributed import World
 from evidex.training.state import TrainState
 
@@ -111,7 +111,7 @@ def compute_gradients(
 
     image = world.gather(own_image, len(pairs.pixels))
     text = world.gather(own_text, len(pairs.tokens["input_ids"]))
-    lesson = Lesson(config.loss, epoch, scale.exp(), encoder, seed)
+    lesson = MethodLesson(config.loss, epoch, scale.exp(), encoder, seed)
     parts = _loss(image, text, pairs, implementation(config.method_name), lesson)
     if not torch.isfinite(parts.total):
         bad = [name for name, part in parts.parts.items() if not torch.isfinite(part)]
@@ -127,7 +127,9 @@ def compute_gradients(
     return parts
 
 
-def _loss(image: torch.Tensor, text: torch.Tensor, pairs: Pairs, method: Implementation, lesson: Lesson) -> LossParts:
+def _loss(
+    image: torch.Tensor, text: torch.Tensor, pairs: Pairs, method: Implementation, lesson: MethodLesson
+) -> LossParts:
     """Return the mean loss over the pairings, and what twins and labels add to it."""
     captions = len(pairs.caption_ids)
     count = captions // pairs.pairings

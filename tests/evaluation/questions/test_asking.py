@@ -11,7 +11,7 @@ from evidex.cli import evaluate as cli
 from evidex.data.datasets import Dataset, load_dataset
 from evidex.errors import InputError
 from evidex.evaluation.questions.asking import ask, said
-from evidex.evaluation.questions.bench import WAYS, Subject
+from evidex.evaluation.questions.bench import WAYS, Topic
 from evidex.retrieval.answers import Answer
 from evidex.retrieval.retriever import Retriever
 from tests.retrieval.archive import picture, tiny_model
@@ -52,8 +52,8 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, list[Answer]]]:
     return seen
 
 
-def _subject(kind: str, *labels: str, keyword: str = "lake") -> Subject:
-    return Subject(kind, "word", frozenset(labels), {"keyword": keyword, "typo": f"{keyword}e"})  # type: ignore[arg-type]
+def _subject(kind: str, *labels: str, keyword: str = "lake") -> Topic:
+    return Topic(kind, "word", frozenset(labels), {"keyword": keyword, "typo": f"{keyword}e"})  # type: ignore[arg-type]
 
 
 def test_what_is_absent_is_asked_of_the_other_pictures(

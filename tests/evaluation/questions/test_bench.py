@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evidex.errors import DataError, InputError
-from evidex.evaluation.questions.bench import WAYS, Subject, apt, plain, read_subjects
+from evidex.evaluation.questions.bench import WAYS, Topic, apt, plain, read_subjects
 
 REPOSITORY = Path(__file__).parents[3]
 BENCH = REPOSITORY / "benchmarks" / "questions.tsv"
@@ -54,7 +54,7 @@ def _file(folder: Path, *lines: str) -> Path:
 def test_comments_and_missing_ways_are_fine(tmp_path: Path) -> None:
     path = _file(tmp_path, "# of ours", HEADER, "present\tword\tBare Land, park\tsoil\t\tfind soil\t\t")
     assert read_subjects(path) == (
-        Subject("present", "word", frozenset({"bareland", "park"}), {"keyword": "soil", "command": "find soil"}),
+        Topic("present", "word", frozenset({"bareland", "park"}), {"keyword": "soil", "command": "find soil"}),
     )
 
 
@@ -81,8 +81,8 @@ def test_what_is_no_bench_is_told(tmp_path: Path) -> None:
 
 
 def test_only_what_the_labels_can_answer_is_asked() -> None:
-    def subject(kind: str, *labels: str) -> Subject:
-        return Subject(kind, "word", frozenset(labels), {"keyword": kind})  # type: ignore[arg-type]
+    def subject(kind: str, *labels: str) -> Topic:
+        return Topic(kind, "word", frozenset(labels), {"keyword": kind})  # type: ignore[arg-type]
 
     present, absent, absurd = subject("present", "park"), subject("absent", "port"), subject("absurd")
     everything = [present, absent, absurd, subject("present", "moon"), subject("absent", "moon")]

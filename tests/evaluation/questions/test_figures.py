@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from evidex.evaluation.questions.asking import Asked, Forms, Replies, Said
-from evidex.evaluation.questions.bench import Kind, Subject, Way
-from evidex.evaluation.questions.figures import outcome_of, share_of
+from evidex.evaluation.questions.bench import Kind, Topic, Way
+from evidex.evaluation.questions.figures import result_of, share_of
 
 
 def _asked(kind: Kind, said: Said, way: Way = "keyword", fit: float | None = None) -> Asked:
-    return Asked(Subject(kind, "word", frozenset(), {way: "?"}), way, said, fit, ())
+    return Asked(Topic(kind, "word", frozenset(), {way: "?"}), way, said, fit, ())
 
 
 def test_wilsons_interval_is_that_of_the_textbook() -> None:
@@ -34,7 +34,7 @@ def test_each_kind_is_counted_by_itself() -> None:
         (Forms(("a", "b", "c"), ("given", "given", "given")), Forms(("a", "b", "c"), ("given", "doubted", "given"))),
         0,
     )
-    outcome = outcome_of(replies)
+    outcome = result_of(replies)
     shares = {name: share["share"] for name, share in outcome.to_json()["all"].items()}
     assert shares == {
         "first_five": 0.7,

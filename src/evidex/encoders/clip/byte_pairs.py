@@ -1,4 +1,4 @@
-"""CLIP's byte pairs in plain Python: a text cut into words, words into bytes, bytes joined by the learnt merges."""
+"""CLIP's byte pairs in plain Python: a text cut into words, words into bytes, bytes joined by the learned merges."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from evidex.data.datasets import Dataset
 from evidex.encoders.model import Model
 from evidex.errors import InputError
 from evidex.evaluation.features import encode_images
-from evidex.evaluation.questions.bench import Subject, Way, apt, plain
+from evidex.evaluation.questions.bench import Topic, Way, apt, plain
 from evidex.progress import Progress, silent
 from evidex.retrieval.answers import Answer
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
@@ -34,7 +34,7 @@ _FORMS_UP_TO = 3  # words: of longer keywords nobody types a plural
 class Asked:
     """One question and what was said to it."""
 
-    subject: Subject
+    subject: Topic
     way: Way
     said: Said
     """Given; given with a doubt ("Perhaps"); or refused."""
@@ -69,7 +69,7 @@ class Replies:
 def ask(
     model: Model,
     dataset: Dataset,
-    subjects: Sequence[Subject],
+    subjects: Sequence[Topic],
     *,
     source: str | None = None,
     batch_size: int = 64,
@@ -96,7 +96,7 @@ def ask(
     return Replies(tuple(asked), tuple(forms), len(subjects) - len(usable))
 
 
-def _removed(subject: Subject) -> frozenset[str]:
+def _removed(subject: Topic) -> frozenset[str]:
     return subject.labels if subject.kind == "absent" else frozenset()
 
 
@@ -116,7 +116,7 @@ def _gallery(
     return lambda texts: retriever.search_batch(texts=texts, top=FIRST)
 
 
-def _all_ways(answers: Answers, subjects: Sequence[Subject], labels: NDArray[np.str_]) -> list[Asked]:
+def _all_ways(answers: Answers, subjects: Sequence[Topic], labels: NDArray[np.str_]) -> list[Asked]:
     questions = [(subject, way, text) for subject in subjects for way, text in subject.asked.items()]
     found = answers([text for _, _, text in questions])
     return [
@@ -125,7 +125,7 @@ def _all_ways(answers: Answers, subjects: Sequence[Subject], labels: NDArray[np.
     ]
 
 
-def _all_forms(answers: Answers, subjects: Sequence[Subject]) -> list[Forms]:
+def _all_forms(answers: Answers, subjects: Sequence[Topic]) -> list[Forms]:
     keywords = [subject.asked["keyword"] for subject in subjects]
     groups = []
     for keyword in keywords:
@@ -146,7 +146,7 @@ def said(answer: Answer) -> Said:
     return "doubted" if level.tone == "refined" else "given"
 
 
-def _fit(answer: Answer, subject: Subject, labels: NDArray[np.str_]) -> float | None:
+def _fit(answer: Answer, subject: Topic, labels: NDArray[np.str_]) -> float | None:
     if subject.kind != "present":
         return None
     first = min(FIRST, int(np.isin(labels, sorted(subject.labels)).sum()))

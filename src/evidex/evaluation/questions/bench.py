@@ -26,7 +26,7 @@ _LARGEST = 16 << 20
 
 
 @dataclass(frozen=True)
-class Subject:
+class Topic:
     """One thing that is asked for."""
 
     kind: Kind
@@ -47,7 +47,7 @@ def plain(label: str | None) -> str:
     return "".join(filter(str.isalnum, label or "")).lower()
 
 
-def read_subjects(path: Path, half: Half | None = None) -> tuple[Subject, ...]:
+def read_subjects(path: Path, half: Half | None = None) -> tuple[Topic, ...]:
     """The subjects in the file, or those of one half; lines that begin with # are comments."""
     if half is not None and half not in HALVES:
         raise InputError(f"half '{half}' is unknown; use {' or '.join(HALVES)}")
@@ -62,7 +62,7 @@ def read_subjects(path: Path, half: Half | None = None) -> tuple[Subject, ...]:
     return chosen
 
 
-def _subject(cells: list[str], where: str) -> Subject:
+def _subject(cells: list[str], where: str) -> Topic:
     if len(cells) != len(_COLUMNS):
         raise DataError(f"{where}: {len(cells)} cells instead of {len(_COLUMNS)}; separate them by tabs")
     kind, form, labels, *texts = (cell.strip() for cell in cells)
@@ -75,10 +75,10 @@ def _subject(cells: list[str], where: str) -> Subject:
     asked: dict[Way, str] = {way: text for way, text in zip(WAYS, texts, strict=True) if text}
     if "keyword" not in asked:
         raise DataError(f"{where}: there is no keyword; every subject needs one")
-    return Subject(known[kind], form, fitting, asked)
+    return Topic(known[kind], form, fitting, asked)
 
 
-def apt(subjects: Iterable[Subject], labels: Iterable[str | None]) -> list[Subject]:
+def apt(subjects: Iterable[Topic], labels: Iterable[str | None]) -> list[Topic]:
     """Those that pictures of these ``labels`` can be asked for: some fit, and for an absent subject others remain."""
     held = {plain(label) for label in labels}
     return [

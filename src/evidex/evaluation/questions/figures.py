@@ -15,7 +15,7 @@ _Z = 1.959964  # 95 %
 
 
 @dataclass(frozen=True)
-class Share:
+class Proportion:
     """A share of ``count`` questions, with Wilson's 95 % interval."""
 
     value: float
@@ -27,7 +27,7 @@ class Share:
         return {"share": self.value, "low": self.low, "high": self.high, "questions": self.count}
 
 
-def share_of(values: Sequence[float]) -> Share | None:
+def share_of(values: Sequence[float]) -> Proportion | None:
     """The mean of ``values`` in [0, 1], one a question; None without any.
 
     Wilson's interval is that of yes or no; for values between them it is too wide rather than too narrow.
@@ -38,35 +38,35 @@ def share_of(values: Sequence[float]) -> Share | None:
     mean = math.fsum(values) / count
     middle = (mean + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
     reach = _Z / (1 + _Z**2 / count) * math.sqrt(mean * (1 - mean) / count + _Z**2 / (4 * count**2))
-    return Share(mean, min(mean, max(0.0, middle - reach)), max(mean, min(1.0, middle + reach)), count)
+    return Proportion(mean, min(mean, max(0.0, middle - reach)), max(mean, min(1.0, middle + reach)), count)
 
 
 @dataclass(frozen=True)
 class Figures:
     """Of some questions; None where there is no such question."""
 
-    first_five: Share | None
+    first_five: Proportion | None
     """Of the first five hits for what is present, those that fit."""
-    present_refused: Share | None
-    present_doubted: Share | None
-    absent_given: Share | None
+    present_refused: Proportion | None
+    present_doubted: Proportion | None
+    absent_given: Proportion | None
     """Without a doubt."""
-    absent_doubted: Share | None
-    absurd_given: Share | None
-    absurd_doubted: Share | None
+    absent_doubted: Proportion | None
+    absurd_given: Proportion | None
+    absurd_doubted: Proportion | None
 
     def to_json(self) -> dict[str, Any]:
         return {name: None if share is None else share.to_json() for name, share in vars(self).items()}
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BenchResult:
     """All figures of a bench."""
 
     all: Figures
     by_way: dict[Way, Figures]
     by_form: dict[str, Figures]
-    forms_differ: Share | None
+    forms_differ: Proportion | None
     """Keywords for present subjects whose bare, articled and plural forms get different verdicts."""
     replies: Replies
 
@@ -83,12 +83,12 @@ class Outcome:
         }
 
 
-def outcome_of(replies: Replies) -> Outcome:
+def result_of(replies: Replies) -> BenchResult:
     """The figures of all questions, of each way of asking and of each form of subject."""
     asked = replies.asked
     by_way = {way: [one for one in asked if one.way == way] for way in WAYS}
     forms = sorted({one.subject.form for one in asked})
-    return Outcome(
+    return BenchResult(
         _figures(asked),
         {way: _figures(some) for way, some in by_way.items() if some},
         {form: _figures([one for one in asked if one.subject.form == form]) for form in forms},
@@ -98,7 +98,7 @@ def outcome_of(replies: Replies) -> Outcome:
 
 
 def _figures(asked: Sequence[Asked]) -> Figures:
-    def said(kind: Kind, what: Said) -> Share | None:
+    def said(kind: Kind, what: Said) -> Proportion | None:
         return share_of([float(one.said == what) for one in asked if one.subject.kind == kind])
 
     return Figures(
@@ -112,7 +112,7 @@ def _figures(asked: Sequence[Asked]) -> Figures:
     )
 
 
-def _differing(forms: Sequence[Forms]) -> Share | None:
+def _differing(forms: Sequence[Forms]) -> Proportion | None:
     return share_of([float(one.differ) for one in forms])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evidex.evaluation.questions.asking import FIRST
-from evidex.evaluation.questions.figures import Figures, Outcome, Share
+from evidex.evaluation.questions.figures import BenchResult, Figures, Proportion
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +21,7 @@ _ROWS = {
 }
 
 
-def print_outcome(outcome: Outcome, console: Console, title: str) -> None:
+def print_result(result: BenchResult, console: Console, title: str) -> None:
     """One row a figure: all questions with their 95 % interval, then each way of asking and each form of subject."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -29,28 +29,28 @@ def print_outcome(outcome: Outcome, console: Console, title: str) -> None:
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     table.add_column("all (95 % interval)", justify="right", style="bold")
-    parts: dict[str, Figures] = {**dict(outcome.by_way.items()), **outcome.by_form}
+    parts: dict[str, Figures] = {**dict(result.by_way.items()), **result.by_form}
     for name in parts:
         table.add_column(name, justify="right")
     for name, words in _ROWS.items():
-        table.add_row(words, _with_interval(getattr(outcome.all, name)), *map(_short, _column(parts, name)))
+        table.add_row(words, _with_interval(getattr(result.all, name)), *map(_short, _column(parts, name)))
     console.print(table)
-    if outcome.forms_differ is not None:
+    if result.forms_differ is not None:
         console.print(
-            f"Bare, articled and plural forms with different verdicts: {_with_interval(outcome.forms_differ)} "
-            f"of {outcome.forms_differ.count} keywords."
+            f"Bare, articled and plural forms with different verdicts: {_with_interval(result.forms_differ)} "
+            f"of {result.forms_differ.count} keywords."
         )
-    if outcome.replies.left_out:
-        console.print(f"{outcome.replies.left_out} subjects left out: the pictures' labels do not fit them.")
+    if result.replies.left_out:
+        console.print(f"{result.replies.left_out} subjects left out: the pictures' labels do not fit them.")
 
 
-def _column(parts: dict[str, Figures], name: str) -> list[Share | None]:
+def _column(parts: dict[str, Figures], name: str) -> list[Proportion | None]:
     return [getattr(figures, name) for figures in parts.values()]
 
 
-def _short(share: Share | None) -> str:
+def _short(share: Proportion | None) -> str:
     return "–" if share is None else f"{share.value:.1%}"
 
 
-def _with_interval(share: Share | None) -> str:
+def _with_interval(share: Proportion | None) -> str:
     return "–" if share is None else f"{share.value:.1%} ({share.low:.1%} to {share.high:.1%})"
