@@ -130,8 +130,8 @@ def _plain(answer: Any) -> Any:
 
 
 def _through_python(root: Path, damage: Damage, expected: str, counts: Counts, rng: np.random.Generator) -> None:
-    from evidex.retrieval.soundness.repair import repair
-    from evidex.retrieval.soundness.verify import verify
+    from evidex.retrieval.verifying.repair import repair
+    from evidex.retrieval.verifying.verify import verify
 
     folder = _fresh(root)
     damage.inflict(folder)

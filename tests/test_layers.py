@@ -104,6 +104,7 @@ def test_an_import_that_points_up_or_sideways_is_seen() -> None:
     assert _points_up("encoders/clip/encoder", "encoders/model")
     assert _points_up("losses/edl", "degrade/image")  # side by side
     assert not _points_up("training/step", "losses/edl")
-    assert not _points_up("retrieval/gallery", "retrieval/soundness/verify")  # stated as one
+    assert not _points_up("retrieval/gallery", "retrieval/certainty/calibrating")  # stated as one
+    assert _points_up("retrieval/gallery", "retrieval/verifying/verify")
     assert _points_up("retrieval/indexing/run", "retrieval/gallery")
     assert not _points_up("losses/edl", "losses/dirichlet")

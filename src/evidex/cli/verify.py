@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from evidex.retrieval.soundness.verify import SoundnessReport
+    from evidex.retrieval.verifying.verify import SoundnessReport
 
 
 def command(
@@ -20,8 +20,8 @@ def command(
     from dataclasses import asdict
 
     from evidex.cli.console import print_json, progress_bar
-    from evidex.retrieval.soundness.repair import repair as mend
-    from evidex.retrieval.soundness.verify import verify
+    from evidex.retrieval.verifying.repair import repair as mend
+    from evidex.retrieval.verifying.verify import verify
 
     with progress_bar("Checking") as progress:
         report = (mend if repair else verify)(gallery, progress=progress)

@@ -31,10 +31,10 @@ from evidex.retrieval.gallery_info import FORMAT, GalleryInfo, read_info, write_
 from evidex.retrieval.gallery_model import OWN_MODEL, check_model, known_source, load_model_of
 from evidex.retrieval.rows import Row, from_table, stored_path, to_table, vectors_in
 from evidex.retrieval.scan.precision import Precision, ScanVectors, scan_vectors
+from evidex.retrieval.sealing import MODEL, complete, seal_all, seal_table
 from evidex.retrieval.soundness.checks import FileChecks
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
 from evidex.retrieval.soundness.seal import Seal
-from evidex.retrieval.soundness.sealing import MODEL, complete, seal_all, seal_table
 from evidex.retrieval.table import ROWS, add_missing_columns, files_of, id_filter, new_table, open_table, reading
 from evidex.retrieval.taking import column, take
 from evidex.retrieval.vector_file import map_vectors

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from evidex.errors import DamagedError, GalleryError
 from evidex.retrieval.gallery_info import INFO
+from evidex.retrieval.sealing import MODEL
 from evidex.retrieval.soundness.seal import SEAL, read_seal
-from evidex.retrieval.soundness.sealing import MODEL
 from evidex.retrieval.table import ROWS
 
 _WRITER = ".writer"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from evidex.errors import GalleryError, ModelError
 from evidex.retrieval.gallery_info import GalleryInfo
+from evidex.retrieval.sealing import MODEL
 from evidex.retrieval.soundness.checks import FileChecks
-from evidex.retrieval.soundness.sealing import MODEL
 
 if TYPE_CHECKING:
     from evidex.encoders.model import Model

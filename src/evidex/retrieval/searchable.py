@@ -20,7 +20,7 @@ from evidex.retrieval.rows import Row
 from evidex.retrieval.scan.partial import ScanResult
 from evidex.retrieval.scan.precision import Precision
 from evidex.retrieval.scan.scan import scan
-from evidex.retrieval.soundness.steady import steadily
+from evidex.retrieval.steady import steadily
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from evidex.retrieval.parts.wire import PartFound
 from evidex.retrieval.retriever import Retriever, Search
 from evidex.retrieval.scan.precision import Precision
 from evidex.retrieval.searchable import OwnRows
-from evidex.retrieval.soundness.steady import steadily
+from evidex.retrieval.steady import steadily
 from evidex.server.metrics import Metrics
 
 _NOWHERE = "no row passes, neither here nor on the other servers; loosen a filter"

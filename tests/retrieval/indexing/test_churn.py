@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.soundness.verify import verify
 from evidex.retrieval.table import files_of
+from evidex.retrieval.verifying.verify import verify
 from tests.retrieval.archive import tiny_model
 from tests.retrieval.indexing.churning import Archive, differences, fresh_rows, options, rows_of
 from tests.retrieval.indexing.in_process import Pool

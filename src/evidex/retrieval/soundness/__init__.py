@@ -1,1 +1,1 @@
-"""Whether a gallery's files are still what was written, and what to do where they are not."""
+"""What a gallery's files must be to be used: seals, checks, and maps that cannot harm."""

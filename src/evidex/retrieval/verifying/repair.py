@@ -16,11 +16,11 @@ from evidex.progress import Progress, silent
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gallery_folder import held
 from evidex.retrieval.gallery_info import parse_info, read_info, write_info
+from evidex.retrieval.sealing import seal_table
 from evidex.retrieval.soundness.seal import INDEX_AGAIN, damaged, digest_of, drop, read_seal
-from evidex.retrieval.soundness.sealing import seal_table
-from evidex.retrieval.soundness.verify import Finding, Kind, SoundnessReport, verify
 from evidex.retrieval.table import ROWS, files_of, manifests, open_at, reading
 from evidex.retrieval.vector_file import STATE
+from evidex.retrieval.verifying.verify import Finding, Kind, SoundnessReport, verify
 
 _NAMED = 20
 

@@ -13,11 +13,11 @@ from evidex.retrieval.certainty.calibration_store import read_calibration
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gallery_info import INFO, GalleryInfo, parse_info, read_info
 from evidex.retrieval.gallery_model import OWN_MODEL, load_model_of
+from evidex.retrieval.sealing import CALIBRATION, MODEL
 from evidex.retrieval.soundness.checks import FileChecks, state_of
-from evidex.retrieval.soundness.content import check_rows
 from evidex.retrieval.soundness.seal import INDEX_AGAIN, SEAL, Seal, digest_of, files_under, read_seal
-from evidex.retrieval.soundness.sealing import CALIBRATION, MODEL
 from evidex.retrieval.table import ROWS, files_of, manifests, open_at
+from evidex.retrieval.verifying.content import check_rows
 
 _TRIES = 3
 Kind = Literal["seal", "info", "version", "rows", "lost", "stray", "vectors", "calibration", "model"]

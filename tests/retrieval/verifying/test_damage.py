@@ -17,10 +17,10 @@ from evidex.retrieval.certainty.calibration_store import load_policy
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
-from evidex.retrieval.soundness.repair import repair
-from evidex.retrieval.soundness.verify import verify
+from evidex.retrieval.verifying.repair import repair
+from evidex.retrieval.verifying.verify import verify
 from tests.retrieval.archive import tiny_model
-from tests.retrieval.soundness.damaging import file_of, flip, hits, make_old
+from tests.retrieval.verifying.damaging import file_of, flip, hits, make_old
 
 
 def _mapped(gallery: Gallery) -> Path:

@@ -15,12 +15,12 @@ from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gallery_info import read_info
 from evidex.retrieval.rows import vectors_in
-from evidex.retrieval.soundness.repair import repair
 from evidex.retrieval.soundness.seal import digest_of
-from evidex.retrieval.soundness.verify import verify
+from evidex.retrieval.verifying.repair import repair
+from evidex.retrieval.verifying.verify import verify
 from tests.retrieval.archive import tiny_model
-from tests.retrieval.soundness.conftest import SETTLED
-from tests.retrieval.soundness.damaging import file_of, flip, hits, make_old, newest_version
+from tests.retrieval.verifying.conftest import SETTLED
+from tests.retrieval.verifying.damaging import file_of, flip, hits, make_old, newest_version
 
 
 def test_a_gallery_of_before_opens_and_is_sealed_when_something_is_put_in(gallery: Gallery) -> None:

@@ -13,7 +13,7 @@ from evidex.encoders import model as models
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.gallery import Gallery
 from tests.retrieval.archive import arbitrary_gallery, tiny_model
-from tests.retrieval.soundness.damaging import hits
+from tests.retrieval.verifying.damaging import hits
 
 SETTLED = 0.06
 

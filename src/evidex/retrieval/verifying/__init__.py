@@ -1,0 +1,1 @@
+"""Every file and row of a gallery looked at, and mended where it can be."""
