@@ -105,7 +105,7 @@ def model_of(kept: Tensors, how: dict[str, Any], model: Model) -> Model:
         packed = read_packed(path)
         assert packed is not None
         tensors = unpacked_tensors(packed, base_tensors)
-    return Model(OnnxEncoder(model.encoder.spec(), tensors), model.temperature)
+    return Model(OnnxEncoder(model.encoder.spec(), tensors, rounded=True), model.temperature)  # as users run it
 
 
 def beside_weights(model: Model) -> Tensors:

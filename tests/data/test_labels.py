@@ -17,3 +17,8 @@ def test_labels_exclude_each_other_unless_one_holds_the_words_of_the_other() -> 
     assert together == {(0, 1), (0, 2), (3, 4)}
     assert (table == table.T).all()
     assert not table.diagonal().any()
+
+
+def test_a_label_written_together_or_apart_is_one() -> None:
+    assert not exclusions(["denseresidential", "dense_residential"]).any()
+    assert exclusions(["denseresidential", "sparse residential"])[0, 1]

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from evidex.config import DataConfig
 from evidex.data.datasets import load_dataset
 from evidex.data.records import Record
+from evidex.data.sources import load_sources
 from evidex.data.val_part import is_drawn, with_val_part
 from evidex.errors import DataError
 
@@ -65,3 +67,16 @@ def test_a_loaded_split_says_that_it_was_drawn(tmp_path: Path) -> None:
     assert not load_dataset(tmp_path, "train").drawn
     with pytest.raises(DataError, match="no split 'test'; it has train, val"):
         load_dataset(tmp_path, "test")
+
+
+def test_who_measures_elsewhere_trains_with_all_there_is(tmp_path: Path) -> None:
+    images = [{"filename": f"{number}.jpg", "split": "train", "captions": ["a lake ."]} for number in range(60)]
+    images += [{"filename": f"t{number}.jpg", "split": "test", "captions": ["a lake ."]} for number in range(9)]
+    for image in images:
+        Image.new("RGB", (4, 4)).save(tmp_path / str(image["filename"]))
+    (tmp_path / "captions.json").write_text(json.dumps({"dataset": "d", "images": images}))
+    counted = {
+        val: len(load_sources(DataConfig(path=str(tmp_path), val_split=val)).captions[0].train)
+        for val in ("val", "test")
+    }
+    assert counted["val"] < counted["test"] == 60

@@ -85,7 +85,7 @@ def test_index_search_and_calibrate(place: Path) -> None:
     itself = _json("search", "--image", place / "a/images/scene_0003.png", "--gallery", gallery, "--top", "1")
     assert itself["hits"][0]["path"].endswith("scene_0003.png")
     assert itself["hits"][0]["score"] == pytest.approx(1.0, abs=1e-5)
-    shown = _evidex("search", WORDS[0], "--gallery", gallery).stdout
+    shown = _evidex("search", WORDS[0], "--gallery", gallery, "--why").stdout
     assert "uncertainty" in shown
 
     (calibrated,) = _json("calibrate", "--gallery", gallery, "--dataset", place / "a", "--alpha", "0.5")

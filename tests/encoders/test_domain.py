@@ -179,3 +179,15 @@ def test_the_shipped_model_knows_no_kitchens_and_says_which_words_it_lacks() -> 
     known = evidex.load_model().domain
     assert known is not None
     assert known.new_words("a giraffe near a river") == ("giraffe",)
+
+
+@pytest.mark.parametrize(("word", "taught"), [("toes", "to"), ("bees", "be"), ("ass", "as"), ("ins", "in")])
+def test_a_short_word_is_no_plural_of_a_shorter_one(known: Domain, word: str, taught: str) -> None:
+    assert replace(known, words=frozenset({taught})).new_words(word) == (word,)
+
+
+@pytest.mark.parametrize(
+    ("word", "taught"), [("buses", "bus"), ("beaches", "beach"), ("planes", "plane"), ("bus", "bus")]
+)
+def test_a_plural_of_a_taught_word_is_taught(known: Domain, word: str, taught: str) -> None:
+    assert replace(known, words=frozenset({taught})).new_words(word) == ()

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from evidex.config import EncoderConfig
 from evidex.encoders.committee import CommitteeEncoder
 from evidex.encoders.export import export_model
 from evidex.encoders.model import Model, load_model
 from evidex.encoders.onnx_encoder import OnnxEncoder
 from evidex.encoders.torch_engine import torch_encoder
-from evidex.encoders.towers import TowerEncoder
+from evidex.encoders.towers import TowerEncoder, new_compact
 from evidex.errors import ModelError
 from tests.encoders.clip.tiny_clip import save_tiny_clip
 from tests.untrained import untrained
@@ -49,3 +51,16 @@ def test_a_committee_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="kind 'committee' runs with torch only"):
         export_model(str(tmp_path / "two.safetensors"), tmp_path / "out.safetensors")
     assert not (tmp_path / "out.safetensors").exists()
+
+
+@pytest.mark.slow
+def test_a_tower_that_multiplies_in_bytes_is_held_against_torch_in_full(tmp_path: Path) -> None:
+    """Its vectors on a CPU are far from torch's by design; the file is right nonetheless."""
+    spec = {
+        **new_compact(EncoderConfig(image_size=32, dim=16), ["a lake ."]).spec(),
+        "image_tower": "clip_vit_b16",
+        "image_options": {"pooling": "cls_mean", "image_size": 32},
+    }
+    torch.manual_seed(0)
+    Model(TowerEncoder(spec).eval(), 0.1).save(tmp_path / "model.safetensors")
+    assert export_model(str(tmp_path / "model.safetensors"), tmp_path / "one.safetensors").difference < 1e-5

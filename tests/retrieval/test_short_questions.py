@@ -54,3 +54,12 @@ def test_all_forms_of_all_questions_are_encoded_at_once() -> None:
     (batch,) = model.batches
     assert len(set(batch)) == 9
     assert found.shape == (4, model.dim)
+
+
+@pytest.mark.parametrize("text", ["three planes", "2 planes", "few ships", "both bridges", "every airport"])
+def test_a_number_of_things_stays_that_number(text: str) -> None:
+    assert forms_of(text) == (text,)
+
+
+def test_no_text_is_no_row() -> None:
+    assert encode(tiny_model(), [], "text").shape == (0, tiny_model().dim)

@@ -100,17 +100,18 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
     )
 
 
-def load_dataset(path: Path, split: str, role: Role = "captions") -> Dataset:
+def load_dataset(path: Path, split: str, role: Role = "captions", *, draws: bool = True) -> Dataset:
     """Return the split ``split`` of the dataset at ``path`` (a folder or its captions file).
 
     Every image of the split must be there; images are decoded only when asked for. In the role of ``labels`` the
-    records have no captions, but each a label.
+    records have no captions, but each a label. Where the authors have no val part one is drawn from what trains, unless
+    it is not wanted (``draws``).
     """
     path = Path(path)
     captions_path = _captions_path(path) if is_folder(path) else path
     root = captions_path.parent
     content = read_caption_file(captions_path, role)
-    all_records = with_val_part(content.records)
+    all_records = with_val_part(content.records) if draws else content.records
     records = tuple(record for record in all_records if record.split == split)
     if not records:
         splits = sorted({record.split for record in all_records})

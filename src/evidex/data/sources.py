@@ -86,7 +86,10 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
 
 def _load(source: SourceConfig, config: DataConfig, taken: set[str]) -> Source:
     path = Path(source.path)
-    train, val = (load_dataset(path, split, source.role) for split in (config.train_split, config.val_split))
+    draws = config.val_split == "val"  # who measures on another split trains with all there is
+    train, val = (
+        load_dataset(path, split, source.role, draws=draws) for split in (config.train_split, config.val_split)
+    )
     number, name = 1, train.name
     while name in taken:
         number += 1

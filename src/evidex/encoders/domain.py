@@ -123,9 +123,17 @@ class Domain:
         return near is not None and any(form in near for form in _forms(word))
 
 
+_SHORTEST_STEM = 3  # "toes" is no plural of "to"
+_LONG_PLURALS = ("ses", "xes", "zes", "ches", "shes", "oes")
+
+
 def _forms(word: str) -> set[str]:
     """The word with and without the endings of a plural."""
-    forms = {word, f"{word}s", f"{word}es", word.removesuffix("s"), word.removesuffix("es")}
+    forms = {word, f"{word}s", f"{word}es"}
+    if len(word) > _SHORTEST_STEM and word.endswith("s") and not word.endswith("ss"):
+        forms.add(word[:-1])
+    if len(word) > _SHORTEST_STEM + 1 and word.endswith(_LONG_PLURALS):
+        forms.add(word[:-2])
     if word.endswith("y"):
         forms.add(f"{word[:-1]}ies")
     if word.endswith("ies"):

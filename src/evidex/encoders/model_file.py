@@ -101,9 +101,15 @@ def fingerprint_of(spec: dict[str, Any], temperature: float, weights: Mapping[st
     return digest.hexdigest()
 
 
+_LARGEST_HALF = float(np.finfo(np.float16).max)
+
+
 def halved(weights: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """The weights as half precision keeps them, in float16."""
+    """The weights as half precision keeps them, in float16; ModelError where one is too large for that."""
     arrays = {name: np.asarray(value) for name, value in weights.items()}
+    for name, each in arrays.items():
+        if each.dtype.kind == "f" and (np.abs(each[np.isfinite(each)]) > _LARGEST_HALF).any():
+            raise ModelError(f"'{name}' holds numbers that half precision cannot; save the model in full precision")
     return {name: each.astype(np.float16) if each.dtype.kind == "f" else each for name, each in arrays.items()}
 
 

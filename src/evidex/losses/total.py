@@ -103,7 +103,15 @@ def _relation(student: torch.Tensor, mentor: torch.Tensor | None, config: LossCo
 
 def no_negatives(features: Features, config: LossConfig) -> torch.Tensor | None:
     """Return the off-diagonal pairs (image i, caption j) where caption j says or shows the same as that of image i."""
-    ids = [features.caption_ids if config.mask_equal_captions else None, features.image_ids]
+    return _alike(features.caption_ids if config.mask_equal_captions else None, features.image_ids)
+
+
+def same_pictures(features: Features) -> torch.Tensor | None:
+    """Return the off-diagonal pairs of images that are the same picture."""
+    return _alike(features.image_ids)
+
+
+def _alike(*ids: torch.Tensor | None) -> torch.Tensor | None:
     equal = [each[:, None] == each for each in ids if each is not None]
     if not equal:
         return None

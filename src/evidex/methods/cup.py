@@ -165,8 +165,13 @@ def _fan_out(width: int) -> nn.Linear:
     return layer
 
 
-def matching_loss(logits: torch.Tensor) -> torch.Tensor:
-    """The negative log of the mean over draws (T, n, n) of the right one's probability, mean of both directions."""
+def matching_loss(logits: torch.Tensor, ignore: torch.Tensor | None = None) -> torch.Tensor:
+    """The negative log of the mean over draws (T, n, n) of the right one's probability, mean of both directions.
+
+    Pairs that ``ignore`` marks are no negatives.
+    """
+    if ignore is not None:
+        logits = logits.masked_fill(ignore, -math.inf)
     target = torch.arange(logits.shape[1], device=logits.device)
     count = math.log(len(logits))
     rows, columns = (each.log_softmax(-1).logsumexp(0) - count for each in (logits, logits.transpose(1, 2)))
@@ -202,7 +207,7 @@ class Cup(Implementation):
         told = mean_softmax(image, spread.detach(), noise[4]).detach()
         foretold = mean_softmax(context, context_spread, noise[5])
         return {
-            "matching": matching_loss(logits),
+            "matching": matching_loss(logits, lesson.ignored(batch)),
             "neighbourhoods": (near_image @ near_image.T - near_text @ near_text.T).abs().mean(),
             "context": kl_div(foretold.clamp(min=_TINY).log(), told, reduction="none").mean(),
         }

@@ -219,7 +219,7 @@ class Kamcl(Implementation):
         encoder.remember("text", text_key)
         hinge = hardest_triplet_loss(image @ text.T, margin=_MARGIN, ignore=lesson.ignored(batch))
         parts = {"triplet": len(image) * hinge, "contrast": _CONTRAST * contrast}
-        if lesson.epoch > _FIRST_EPOCHS:
+        if lesson.epoch >= _FIRST_EPOCHS:
             known = binary_cross_entropy(image_concepts, batch.facts) + binary_cross_entropy(text_concepts, batch.facts)
             parts["concepts"] = _CONCEPTS * known
         return parts

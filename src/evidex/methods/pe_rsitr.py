@@ -17,7 +17,7 @@ from torch.nn.functional import dropout, relu
 
 from evidex.encoders.protocol import DualEncoder
 from evidex.losses.contrastive import hardest_triplet_loss
-from evidex.losses.total import Features
+from evidex.losses.total import Features, same_pictures
 from evidex.methods.adapters import AdapterBeside, Dropping, freeze, spot_of
 from evidex.methods.protocol import Implementation, MethodLesson, placed
 from evidex.methods.wrapped import MethodEncoder
@@ -107,7 +107,7 @@ class PeRsitr(Implementation):
         ignore = lesson.ignored(batch)
         return {
             "cross": hardest_triplet_loss(image @ text.T, margin=_MARGIN, ignore=ignore),
-            "image": hardest_triplet_loss(image @ varied_image.T, margin=_MARGIN),
+            "image": hardest_triplet_loss(image @ varied_image.T, margin=_MARGIN, ignore=same_pictures(batch)),
             "text": hardest_triplet_loss(text @ varied_text.T, margin=_MARGIN, ignore=ignore),
         }
 

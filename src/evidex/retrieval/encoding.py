@@ -28,6 +28,8 @@ class _Asking:
     model: Model
 
     def encode_texts(self, texts: Sequence[str], *, batch_size: int = 256) -> NDArray[np.float32]:
+        if not texts:
+            return self.model.encode_texts(texts)
         forms = [forms_of(text) for text in texts]
         rows = self.model.encode_texts(list(chain.from_iterable(forms)), batch_size=batch_size)
         ends = np.cumsum([len(group) for group in forms])

@@ -13,10 +13,11 @@ from evidex.retrieval.english import articled, plural, singular
 MOST_WORDS = 3
 """Beside an article; more are a sentence, or nearly."""
 _NO_THING = frozenset({
-    "a", "all", "an", "and", "any", "are", "at", "by", "can", "could", "did", "do", "does", "each", "from",
-    "had", "has", "have", "he", "how", "i", "in", "is", "it", "its", "many", "me", "my", "no", "not", "of",
-    "on", "or", "our", "several", "she", "some", "that", "the", "there", "these", "they", "this", "those", "to",
-    "two", "was", "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "without",
+    "a", "all", "an", "and", "any", "are", "at", "both", "by", "can", "could", "did", "do", "does", "each",
+    "eight", "every", "few", "five", "four", "from", "had", "has", "have", "he", "how", "i", "in", "is", "it",
+    "its", "many", "me", "more", "most", "my", "nine", "no", "not", "of", "on", "one", "or", "our", "seven",
+    "several", "she", "six", "some", "ten", "that", "the", "there", "these", "they", "this", "those", "three",
+    "to", "two", "was", "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "without",
     "would", "you", "your",
 })  # fmt: skip
 """Words that no bare name of a thing begins with."""
@@ -28,7 +29,8 @@ def forms_of(text: str) -> tuple[str, ...]:
     """The forms in which ``text`` is asked: itself, or, of few words, bare, with an article, as many, and told."""
     bare = singular(text.strip(_AROUND))
     words = _WORDS.findall(bare.lower())
-    if not 1 <= len(words) <= MOST_WORDS or words[0] in _NO_THING:
+    counts = any(character.isdigit() for character in bare)
+    if counts or not 1 <= len(words) <= MOST_WORDS or words[0] in _NO_THING:
         return (text,)
     one = articled(bare)
     return bare, one, plural(bare), f"there is {one} ."

@@ -13,6 +13,7 @@ from evidex.data.labels import as_typed, exclusions
 from evidex.data.sources import Source
 from evidex.degrade.text import takes_an
 from evidex.encoders.protocol import DualEncoder
+from evidex.errors import ConfigError
 from evidex.progress import Progress
 from evidex.training.mix import Mix
 from evidex.training.splits import prepare_pixels, take
@@ -76,6 +77,8 @@ def prepare_labels(
     place = {name: number for number, name in enumerate(names)}
     label = np.array([place[_name(record.label)] for record in dataset.records], dtype=np.int64)
     mix = Mix(tuple(len(source.train) for source in sources), tuple(source.weight for source in sources))
+    if not sum(mix.shown):
+        raise ConfigError("no picture with a label is shown: the sources' weights are too small; raise them")
     return LabelLessons(prepare_pixels(dataset, encoder, progress), names, label, mix, per_step, seed)
 
 

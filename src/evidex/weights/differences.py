@@ -82,7 +82,13 @@ def applied(found: Difference, base: np.ndarray) -> np.ndarray:
     matrix = _matrix(base)
     rows, columns = matrix.shape
     try:
-        content = np.frombuffer(zlib.decompress(found.coded), np.int8)
+        reader = zlib.decompressobj()
+        most = (1 + rows + columns) * min(rows, columns)  # a matrix has no more directions
+        content = np.frombuffer(reader.decompress(found.coded, most), np.int8)
+        if not (reader.eof or reader.unconsumed_tail):
+            raise ValueError("the difference is damaged: it ends early")
+        if reader.unconsumed_tail:
+            raise ValueError(f"a difference of more than {most} numbers is none to a matrix of {rows} × {columns}")
     except zlib.error as error:
         raise ValueError(f"the difference is damaged: {error}") from None
     count, rest = divmod(content.size, 1 + rows + columns)

@@ -178,6 +178,9 @@ def _bytes_below(folder: Path) -> int:
     return total
 
 
+_MOST_OVER = 4  # sizes are told roughly; the digest decides
+
+
 def _from_address(source: PublicFile, target: Path, progress: Progress) -> None:
     try:
         with urllib.request.urlopen(source.address, timeout=_CONNECT_SECONDS) as answer, target.open("wb") as stream:
@@ -186,7 +189,9 @@ def _from_address(source: PublicFile, target: Path, progress: Progress) -> None:
             while part := answer.read(_AT_ONCE):
                 stream.write(part)
                 done += len(part)
+                if source.size and done > _MOST_OVER * source.size:
+                    raise DataError(f"{source.title} is far larger than it should be; check the network")
                 progress(done, max(done, total))
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+    except OSError as error:  # of the network, of TLS and of the disk
         cause = getattr(error, "reason", error)
         raise DataError(f"{source.title} could not be downloaded ({cause}); check the network") from None

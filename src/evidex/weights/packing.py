@@ -108,8 +108,18 @@ def read_packed(path: Path) -> Packed | None:
             description = parse_json((stream.metadata() or {}).get("evidex", "{}"))
     except (SafetensorError, OSError, ValueError):
         return None
-    packed = isinstance(description, dict) and description.get("format") == FORMAT and "bases" in description
-    return Packed(path, description) if packed else None
+    if not (isinstance(description, dict) and description.get("format") == FORMAT and "bases" in description):
+        return None
+    if not _is_complete(description):
+        raise ModelError(f"'{path}' is no readable packed model; fetch it again")
+    return Packed(path, description)
+
+
+def _is_complete(description: dict[str, Any]) -> bool:
+    bases, changed = description["bases"], description.get("changed")
+    parts = [*bases.values(), *changed.values()] if isinstance(bases, dict) and isinstance(changed, dict) else [None]
+    named = all(isinstance(part, dict) for part in parts) and all({"name", "digest"} <= set(b) for b in bases.values())
+    return named and isinstance(description.get("fingerprint"), str)
 
 
 def unpacked_tensors(packed: Packed, read_base: Callable[[str, str], Mapping[str, np.ndarray]]) -> Tensors:

@@ -6,6 +6,7 @@ pickle's instructions are followed as data: whatever they name stays a name, not
 
 from __future__ import annotations
 
+import math
 import pickletools
 import zipfile
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ def read_torchscript(path: Path, prefix: str = "") -> dict[str, np.ndarray]:
             if not wanted:
                 raise ValueError(f"it holds no tensor '{prefix}…'")
             return {name: _numbers(archive, folder, call) for name, call in wanted.items()}
-    except (zipfile.BadZipFile, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (zipfile.BadZipFile, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(f"'{path}' is no readable TorchScript archive ({error}); fetch it again") from None
 
 
@@ -180,7 +181,8 @@ def _numbers(archive: zipfile.ZipFile, folder: str, call: _Call) -> np.ndarray:
     storage, offset, shape, strides, *_ = call.arguments
     numbers = np.frombuffer(_part(archive, f"{folder}/{storage.key}"), storage.dtype.newbyteorder("<"))
     last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-    if min((offset, *shape, *strides), default=0) < 0 or (0 not in shape and last >= len(numbers)):
+    inside = min((offset, *shape, *strides), default=0) >= 0 and (0 in shape or last < len(numbers))
+    if not inside or math.prod(shape) > len(numbers):  # repeated by a stride of 0 they could fill any memory
         raise ValueError(f"a tensor of shape {tuple(shape)} reaches beyond its {len(numbers)} numbers")
     steps = [stride * storage.dtype.itemsize for stride in strides]
     return np.lib.stride_tricks.as_strided(numbers[offset:], shape, steps, writeable=False).copy()
