@@ -53,7 +53,8 @@ def scan_plainly(
     for first in range(0, len(queries), together):
         part = queries[first : first + together]
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = np.asarray(part @ values.T, np.float64)
+            # One by one: what a query finds is then the same to the last bit whichever others it is asked with.
+            scores = np.stack([values @ query for query in part]).astype(np.float64)
         _check(scores, ids)
         heads = [
             _head(part[n : n + 1], shards, ids, row, bound, top)
