@@ -10,7 +10,7 @@ from evidex.retrieval.scan.scan import scan
 
 def _unit(count: int, dim: int, seed: int) -> np.ndarray:
     rows = np.random.default_rng(seed).standard_normal((count, dim)).astype(np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
 @pytest.mark.parametrize("rows", [1, 60, 3001])
