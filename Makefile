@@ -24,7 +24,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip==26.3"
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[train,fast,dev,benchmark]"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[train,fast,cluster,dev,benchmark]"
 	touch $(STAMP)
 
 # The page's third-party code comes from npm, pinned by its lock file, and is bundled into the package.
