@@ -68,6 +68,10 @@ export interface BatchRequest {
   before?: string | null;
   /** Matches the path, or its end. */
   glob?: string | null;
+  /** Of this STAC collection. */
+  collection?: string | null;
+  /** Most clouds, in percent. */
+  max_cloud?: number | null;
   /** At most as many as /gallery says. */
   texts: string[];
 }
@@ -102,9 +106,7 @@ export interface GalleryOut {
 }
 
 export interface HitOut {
-  rank: number;
   id: string;
-  score: number;
   kind: "image" | "tile" | "text";
   path: string;
   caption: string | null;
@@ -117,6 +119,13 @@ export interface HitOut {
   corners: [number, number][] | null;
   crs: string | null;
   acquired: string | null;
+  /** The STAC item that it comes from. */
+  item?: string | null;
+  collection?: string | null;
+  /** Percent. */
+  cloud_cover?: number | null;
+  rank: number;
+  score: number;
 }
 
 export interface ItemOut {
@@ -124,7 +133,6 @@ export interface ItemOut {
   kind: "image" | "tile" | "text";
   path: string;
   caption: string | null;
-  captions: string[];
   width: number | null;
   height: number | null;
   window: WindowOut | null;
@@ -134,6 +142,12 @@ export interface ItemOut {
   corners: [number, number][] | null;
   crs: string | null;
   acquired: string | null;
+  /** The STAC item that it comes from. */
+  item?: string | null;
+  collection?: string | null;
+  /** Percent. */
+  cloud_cover?: number | null;
+  captions: string[];
   /** Bytes of the file. */
   size: number;
   sha256: string;
@@ -172,6 +186,10 @@ export interface PartRequest {
   before?: string | null;
   /** Matches the path, or its end. */
   glob?: string | null;
+  /** Of this STAC collection. */
+  collection?: string | null;
+  /** Most clouds, in percent. */
+  max_cloud?: number | null;
   /** Little-endian 32-bit floats, row after row, as base64. */
   vectors: string;
 }
@@ -212,6 +230,10 @@ export interface SearchRequest {
   before?: string | null;
   /** Matches the path, or its end. */
   glob?: string | null;
+  /** Of this STAC collection. */
+  collection?: string | null;
+  /** Most clouds, in percent. */
+  max_cloud?: number | null;
   /** What to look for, in words. */
   text?: string | null;
   /** Look for what is like this item. */

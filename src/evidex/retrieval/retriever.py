@@ -18,6 +18,7 @@ from evidex.retrieval.encoding import encode, encode_again
 from evidex.retrieval.filters import NO_FILTERS, Filters, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.hits import Hit, Refinement
+from evidex.retrieval.indexing.reading_notes import readings_of
 from evidex.retrieval.out_of_domain import Bar, readings
 from evidex.retrieval.queries import Direction, Query, check_query, shown
 from evidex.retrieval.refine import AS_CALIBRATED, Refining
@@ -181,7 +182,8 @@ class Retriever:
         """Scan, decide which queries are asked again, ask these, and say how the answers stand."""
         model, top = self.gallery.model, search.top
         start = time.perf_counter()
-        vectors = encode(model, queries, search.direction)
+        ways = readings_of(self.gallery.notes) if search.direction == "image" else ()
+        vectors = encode(model, queries, search.direction, ways)
         encoded = time.perf_counter()
         seen = self.rows.scan(vectors, rows, top if policy is None else max(top, policy.least_top))
         scanned = time.perf_counter()
@@ -194,7 +196,7 @@ class Retriever:
         final = list(first)
         again = [i for i, case in enumerate(cases) if case.asks_again]
         if again:
-            forms = encode_again(model, [queries[i] for i in again], search.direction, search.refine)
+            forms = encode_again(model, [queries[i] for i in again], search.direction, search.refine, ways)
             for place, part in zip(again, self.rows.scan(forms, rows, top), strict=True):
                 final[place] = part
         asked = time.perf_counter()

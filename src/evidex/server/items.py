@@ -7,6 +7,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evidex.data.remote import is_remote
 from evidex.errors import DamagedError, ImageError, NotFoundError
 from evidex.files import sha256_of
 from evidex.retrieval.gallery import Gallery
@@ -60,7 +61,8 @@ class Items:
         """The row's picture, if its file is still the one that was indexed."""
         if row.kind == "text":
             raise NotFoundError(f"'{row.id}' is a text and has no picture")
-        _check_unchanged(row)
+        if not is_remote(row.path):  # of what lies elsewhere the gallery's own small picture is shown
+            _check_unchanged(row)
         return self._gallery.open_image(row, longest=longest)
 
 
