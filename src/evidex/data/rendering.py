@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from evidex.errors import ImageError, InputError
 _SAMPLE_SIDE = 1024
 _SAMPLE_GRID, _SAMPLE_WINDOW = 12, 64
 _LARGEST_REFLECTANCE = 2.0
-_LATER_BASELINE = 4.0
+_LATER_BASELINE = 4
 
 
 @dataclass(frozen=True)
@@ -104,10 +105,8 @@ def is_later(tags: Mapping[str, Any]) -> bool:
     known = {name.rpartition(":")[2].upper(): str(value) for name, value in tags.items()}
     if known.get("BOA_ADD_OFFSET", "").startswith("-") or known.get("RADIO_ADD_OFFSET", "").startswith("-"):
         return True
-    try:
-        return float(known.get("PROCESSING_BASELINE", "0").lstrip("Nn")) >= _LATER_BASELINE
-    except ValueError:
-        return False
+    baseline = re.fullmatch(r"[Nn]?(\d\d)\.?(\d\d)", known.get("PROCESSING_BASELINE", ""))  # 05.09, or N0509
+    return baseline is not None and int(baseline[1]) >= _LATER_BASELINE
 
 
 def _bands(source: Any, options: TileOptions, label: str) -> tuple[int, ...]:

@@ -156,6 +156,7 @@ def _pystac_errors() -> tuple[type[Exception], ...]:
 
     return (
         pystac.STACError,
+        pystac.STACTypeError,
         KeyError,
         ValueError,
         TypeError,
