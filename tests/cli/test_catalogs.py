@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from evidex.cli.options import completed
+from evidex.data.sensors import SENSORS
 from tests.cli.running import Runner
 from tests.data.stac.catalogs import item, items, write, write_catalog
 from tests.retrieval.archive import tiny_model, write_raster
 from tests.retrieval.indexing.conftest import pool  # noqa: F401 (a fixture)
+
+DOCS = (Path(__file__).resolve().parents[2] / "docs" / "maps.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -73,6 +77,33 @@ def test_a_sensor_chooses_bands_when_indexing_and_searching(
     complaint = evidex("index", tmp_path / "scenes", *made, "--sensor", "planetscope").complaint
     assert "7 bands, and scenes of planetscope have 3, 4, 5 or 8" in complaint
     assert "sensor 'spot' is unknown" in evidex("index", tmp_path / "scenes", *made, "--sensor", "spot").complaint
+
+
+@pytest.mark.usefixtures("pool")
+def test_the_commands_of_the_docs_work(evidex: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny_model().save(tmp_path / "model.safetensors")
+    write_catalog(tmp_path, 2).parent.rename(tmp_path / "catalog")
+    (tmp_path / "scenes").mkdir()
+    values = np.arange(12 * 64 * 64).reshape(12, 64, 64).astype(np.uint16) % 3000
+    for path in (tmp_path / "scenes" / "a.tif", tmp_path / "example.tif"):
+        write_raster(path, values)
+    monkeypatch.chdir(tmp_path)
+    commands = [line for line in DOCS.splitlines() if line.startswith("evidex ") and "https:" not in line]
+    assert len(commands) == 6
+    for command in commands:
+        _, *words = shlex.split(command)
+        own = ["--model", "model.safetensors", "--no-calibrate"] if words[0] == "index" else []
+        ran = evidex(*words, *own)
+        assert ran.code == 0, ran.err
+        assert "skipped" not in ran.err
+
+
+def test_the_docs_tell_the_presets_as_they_are() -> None:
+    for sensor in SENSORS.values():
+        (line,) = (line for line in DOCS.splitlines() if line.startswith("| `") and f"`{sensor.name}`" in line)
+        bands = "; ".join(f"{count} → {','.join(map(str, rgb))}" for count, rgb in sensor.bands.items())
+        assert f"| {bands} |" in line
+        assert f"{sensor.scale:.7f}".rstrip("0") in line
 
 
 def test_stac_without_a_file_prints() -> None:

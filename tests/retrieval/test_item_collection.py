@@ -94,10 +94,14 @@ def test_some_tiles_of_a_scene_are_these_tiles(mixed: Gallery, tmp_path: Path) -
     before = _contents(mixed)
     assert mixed.add([some]).unchanged == 1  # a gallery that has the scene whole keeps it whole
     assert _contents(mixed) == before
+    # Nor does it become the catalog's, to be dropped when that names other hits.
+    assert {row.item.catalog for row in mixed.rows(range(len(mixed))) if row.item} == {
+        str(tmp_path / "c/stac/catalog.json")
+    }
 
 
 def test_items_are_valid_and_say_how_they_were_found(mixed: Gallery) -> None:
-    import jsonschema
+    import jsonschema  # type: ignore[import-untyped]
     from referencing import Registry, Resource
 
     schemas = get_local_schema_cache()

@@ -64,7 +64,7 @@ def discover(places: Iterable[str | Path]) -> Findings:
     roots: list[str] = []
     walker = _Walker(skipped)
     for place in places:
-        for root in _expanded(os.fspath(place)):
+        for root in expanded(os.fspath(place)):
             path = os.path.normpath(Path(root).absolute())
             roots.append(path)
             for found in walker.walk(path) if is_folder(path) else _one(path, skipped):
@@ -76,7 +76,7 @@ def check_places(places: Iterable[str | Path]) -> None:
     """Raise InputError for a place that does not exist, before anything is made for the others."""
     for place in places:
         if not is_remote(os.fspath(place)):
-            _expanded(os.fspath(place))
+            expanded(os.fspath(place))
 
 
 def is_catalog(place: str | Path) -> bool:
@@ -93,7 +93,8 @@ def find_file(path: str) -> FoundFile | Skip:
     return next(_one(path, skipped), None) or skipped[0]
 
 
-def _expanded(place: str) -> list[str]:
+def expanded(place: str) -> list[str]:
+    """What a given place names: itself, or what matches it as a pattern; InputError where there is nothing."""
     if os.path.lexists(place):
         return [place]
     if glob.has_magic(place):

@@ -46,7 +46,7 @@ def write_catalog(folder: Path, count: int, collection: str = "summer") -> Path:
     import pystac
 
     catalog = pystac.Catalog("archive", "Everything")
-    everywhere = pystac.Extent(pystac.SpatialExtent([[-180, -90, 180, 90]]), pystac.TemporalExtent([[None, None]]))
+    everywhere = pystac.Extent(pystac.SpatialExtent([-180, -90, 180, 90]), pystac.TemporalExtent([None, None]))
     inside = pystac.Collection(collection, "Scenes", everywhere)
     catalog.add_child(inside)
     (folder / "pictures").mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ from evidex.data.remote import is_remote
 from evidex.data.stac import documents
 from evidex.data.stac.finding import Found, find
 from evidex.data.stac.item import UNKNOWN_TIME, FoundAsset
+from evidex.errors import InputError
 from tests.data.serving import serving
 from tests.data.stac.catalogs import item, items, write, write_catalog
 from tests.retrieval.archive import picture
@@ -200,6 +201,14 @@ def test_items_that_share_a_file_are_told_of(folder: Path) -> None:
     found = find([write(folder / "all.json", items(item("a", {"x": "a.png"}), item("b", {"x": "a.png"})))])
     assert [asset.item.id for asset in _told(found)] == ["a"]
     assert "is the asset of 'b' too" in found.remarks[0].reason
+
+
+def test_patterns_name_several_catalogs(folder: Path) -> None:
+    for name in ("a", "b"):
+        write(folder / f"{name}.json", item(name, {"x": f"{name}.png"}))
+    assert [asset.item.id for asset in _told(find([folder / "*.json"]))] == ["a", "b"]
+    with pytest.raises(InputError, match="nothing matches"):
+        find([folder / "*.geojson"])
 
 
 def test_pages_that_go_on_elsewhere_are_told_of(folder: Path) -> None:

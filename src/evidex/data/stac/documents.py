@@ -24,7 +24,7 @@ def load(place: str) -> Any:
     try:
         return parse_json(content)
     except ValueError as problem:
-        raise DataError(f"'{place}' is no JSON ({problem}); check the address") from None
+        raise DataError(f"'{place}' is no JSON ({problem}); give a STAC document") from None
 
 
 def resolved(href: str, document: str) -> str:

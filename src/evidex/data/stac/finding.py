@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evidex.data.discover import Findings, FoundFile, discover, find_file, is_catalog, printable
+from evidex.data.discover import Findings, FoundFile, discover, expanded, find_file, is_catalog, printable
 from evidex.data.records import Skip
 from evidex.data.remote import is_remote, state_at, tag_number
 from evidex.data.stac.item import FoundAsset
@@ -38,17 +38,16 @@ def find(places: Iterable[str | Path], asset: str | None = None) -> Found:
     skipped, remarks, roots = list(plain.skipped), [], list(plain.roots)
     assets: dict[str, tuple[FoundAsset, ...]] = {}
     read: set[str] = set()
-    for place in named:
-        if is_catalog(place):
-            walk = Walk(place if is_remote(place) else os.path.normpath(Path(place).absolute()), asset)
-            walk.run()
-            roots.append(walk.catalog)
-            if not walk.unread:
-                read.add(walk.catalog)
-            skipped += walk.skipped
-            remarks += walk.remarks
-            for each in walk.assets:
-                _take(each, assets, remarks)
+    for place in _documents(named):
+        walk = Walk(place, asset)
+        walk.run()
+        roots.append(place)
+        if not walk.unread:
+            read.add(place)
+        skipped += walk.skipped
+        remarks += walk.remarks
+        for each in walk.assets:
+            _take(each, assets, remarks)
     # A file that is found by itself is wanted whole, whatever part of it an item means.
     assets = {path: told for path, told in assets.items() if path not in files or told[0].piece is None}
     for path, file in _states({path: told for path, told in assets.items() if path not in files}):
@@ -60,6 +59,15 @@ def find(places: Iterable[str | Path], asset: str | None = None) -> Found:
         else:
             files[path] = file
     return Found(tuple(files.values()), tuple(skipped), tuple(roots), assets, tuple(remarks), frozenset(read))
+
+
+def _documents(places: Iterable[str]) -> Iterator[str]:
+    """The catalogs among the given places."""
+    for place in filter(is_catalog, places):
+        if is_remote(place):
+            yield place
+        else:
+            yield from (os.path.normpath(Path(match).absolute()) for match in expanded(place))
 
 
 def _take(asset: FoundAsset, assets: dict[str, tuple[FoundAsset, ...]], remarks: list[Skip]) -> None:

@@ -81,5 +81,7 @@ class FoundAsset:
     piece: Piece | None = None
     """Set where only a part of the file is meant, as by items that evidex has written."""
     told: Told = NOTHING_TOLD
+    written: bool = False
+    """Whether evidex itself wrote the item, of a row that it had."""
     updated: str = ""
     """When the item says it was last changed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -21,7 +22,8 @@ from evidex.errors import DataError
 
 _DEEPEST = 32
 _MOST_DOCUMENTS = 1_000_000
-_MOST_LINKS = 32
+_MOST_LINKS = 16
+_AT_ONCE, _HELD = 8, 256
 _LONGEST_HREF = 4096
 
 
@@ -41,24 +43,28 @@ class Walk:
 
     def run(self) -> None:
         """Read the catalog and all that it leads to. A document that is reached twice is read once."""
-        waiting = [(self.catalog, 0)]
-        while waiting:
-            place, depth = waiting.pop()
-            if place in self._seen:
-                continue
-            if depth > _DEEPEST or len(self._seen) >= _MOST_DOCUMENTS:
-                self._leave(place, "lies too deep, or behind too many documents; give a smaller catalog")
-                continue
-            self._seen.add(place)
-            # Last in, first out: reversed, so that items come in the order of their links.
-            waiting += [(link, depth + 1) for link in reversed(self._document(place))]
+        level = [self.catalog]
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            for _ in range(_DEEPEST + 1):
+                level = [place for place in dict.fromkeys(level) if place not in self._seen]
+                self._seen.update(level)
+                level = self._documents(level, threads) if len(self._seen) <= _MOST_DOCUMENTS else level
+        for place in level:
+            self._leave(place, "lies too deep, or behind too many documents; give a smaller catalog")
 
-    def _document(self, place: str) -> list[str]:
+    def _documents(self, places: list[str], threads: ThreadPoolExecutor) -> list[str]:
+        """Read documents, some at once since each may be far away, in their order; returns where they lead."""
+        below = []
+        for start in range(0, len(places), _HELD):
+            part = places[start : start + _HELD]
+            for place, content in zip(part, threads.map(_loaded, part), strict=True):
+                below += self._document(place, content)
+        return below
+
+    def _document(self, place: str, content: Any) -> list[str]:
         """Take the items of one document; returns where it leads."""
-        try:
-            content = load(place)
-        except DataError as error:
-            self._leave(place, str(error).removeprefix(f"'{place}' "))
+        if isinstance(content, DataError):
+            self._leave(place, str(content).removeprefix(f"'{place}' "))
             return []
         kind = content.get("type") if isinstance(content, dict) else None
         if kind == "Feature":
@@ -139,6 +145,7 @@ class Walk:
             acquired=_time(told),
             piece=piece_of(asset),
             told=told_of_bands(asset, told),
+            written=f"{PREFIX}row" in told,
             updated=str(asset.extra_fields.get("updated") or told.get("updated") or "")[:64],
         )
 
@@ -148,6 +155,13 @@ class Walk:
 
     def _skip(self, name: str, reason: str) -> None:
         self.skipped.append(Skip(printable(name), reason))
+
+
+def _loaded(place: str) -> Any:
+    try:
+        return load(place)
+    except DataError as error:
+        return error
 
 
 def _pystac_errors() -> tuple[type[Exception], ...]:

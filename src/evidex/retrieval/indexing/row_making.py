@@ -39,6 +39,10 @@ class RowMaker:
         """Whether a catalog of this run names the file."""
         return path in self._assets
 
+    def tells_news(self, path: str) -> bool:
+        """Whether a catalog may say what rows do not know that are there: one of evidex's own was made from such."""
+        return any(not asset.written for asset in self._assets.get(path, ()))
+
     def pieces(self, path: str) -> tuple[Piece, ...]:
         """The parts of the file that are wanted; none: all of it."""
         return tuple(asset.piece for asset in self._assets.get(path, ()) if asset.piece is not None)

@@ -209,6 +209,6 @@ class IndexRun:
             if known is not None and known.captions != captions:
                 changed[file.path] = captions
         self._known.relabel(changed)
-        told_of = (file for file in self._findings.files if self._maker.is_catalogued(file.path))
+        told_of = (file for file in self._findings.files if self._maker.tells_news(file.path))
         kept = [file.path for file in told_of if self._known.as_found(file, self._maker.reads_alike) is not None]
         self._known.describe(kept, self._maker.labelled)
