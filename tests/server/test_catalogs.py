@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from evidex.data.items import ReadOptions
+from evidex.data.rendering import TileOptions
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
@@ -18,7 +20,7 @@ from evidex.retrieval.parts.part import Part
 from evidex.server.settings import Settings
 from tests.data.serving import serving
 from tests.data.stac.catalogs import item, write, write_catalog
-from tests.retrieval.archive import picture, tiny_model
+from tests.retrieval.archive import picture, tiny_model, write_raster
 from tests.server.places import asking, live
 
 
@@ -75,6 +77,29 @@ def test_what_lies_elsewhere_is_shown_from_the_gallery(gallery: Gallery) -> None
     meant = np.asarray(picture(7, (320, 240)), float)
     assert np.abs(np.asarray(Image.open(io.BytesIO(thumbnail.content)), float) - meant).mean() < 8
     assert like.json()["hits"][0]["id"] == row.id
+
+
+def test_a_scene_that_is_sent_is_read_as_the_gallerys_scenes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for number in range(3):
+        coarse = rng.integers(200, 3000, (12, 6, 6)).astype(np.uint16)
+        write_raster(tmp_path / f"{number}.tif", coarse.repeat(16, axis=1).repeat(16, axis=2))
+    made = Gallery.create(tmp_path / "gallery", tiny_model())
+    made.add([tmp_path], options=IndexOptions(ReadOptions(TileOptions(sensor="sentinel-2")), workers=1))
+    six = write_raster(tmp_path / "six.tif", rng.integers(1, 9, (6, 64, 64)).astype(np.uint16))
+    wide = write_raster(tmp_path / "wide.tif", np.ones((3, 64, 9000), np.uint8), crs=None, transform=None)
+    deep = write_raster(tmp_path / "deep.tif", np.ones((12, 512, 512), np.uint16), compress="deflate")
+    files = [tmp_path / "0.tif", tmp_path / "2.tif", six, wide, deep]
+
+    async def ask(client: httpx.AsyncClient) -> list[Any]:
+        return [await client.post("/search", files={"image": (file.name, file.read_bytes())}) for file in files]
+
+    first, third, unfit, *large = asking(Settings(made.path, max_pixels=100_000), ask)
+    assert [said.json()["hits"][0]["path"][-5:] for said in (first, third)] == ["0.tif", "2.tif"]
+    assert all(said.json()["hits"][0]["score"] > 0.999 for said in (first, third))
+    assert [said.status_code for said in (unfit, *large)] == [415, 413, 413]
+    assert large[1].json()["error"] == "'deep.tif' has 512×512 pixels, over 100000"
+    assert unfit.json()["error"].startswith("'six.tif' has 6 bands; choose three")
 
 
 def test_parts_are_asked_with_the_same_filters(gallery: Gallery, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from evidex.data.images import MAX_PIXELS, decode_image, open_picture
 from evidex.data.remote import MOST_PICTURE, fetch, is_remote
 from evidex.data.rendering import Rendering, TileOptions
 from evidex.data.tiles import Raster, open_raster, raster_driver
-from evidex.errors import ImageError, InputError
+from evidex.errors import ImageError, ImageTooLargeError, InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -131,14 +131,16 @@ def read_whole(path: str, options: ReadOptions | None = None) -> Image:
     return decode_image(path, max_pixels=options.max_pixels, name=name)
 
 
-def read_example(path: str, ways: Sequence[TileOptions] = ()) -> Image:
+def read_example(path: str, ways: Sequence[TileOptions] = (), max_pixels: int = MAX_PIXELS) -> Image:
     """`read_whole` in the first of these ways that fits the file, else as if nothing were known of it."""
     for tiles in ways:
         try:
-            return read_whole(path, ReadOptions(tiles))
+            return read_whole(path, ReadOptions(tiles, max_pixels))
+        except ImageTooLargeError:
+            raise
         except ImageError:
             continue
-    return read_whole(path)
+    return read_whole(path, ReadOptions(max_pixels=max_pixels))
 
 
 def _remote(path: str, options: ReadOptions) -> Item:

@@ -149,6 +149,11 @@ def raster_driver(path: str | Path) -> str | None:
                 head = stream.read(16)
             except OSError as error:
                 raise ImageError(f"'{label}' cannot be read ({(error.strerror or str(error)).lower()})") from None
+    return driver_of(head)
+
+
+def driver_of(head: bytes) -> str | None:
+    """The GDAL driver for content that begins so; None if it is no raster format."""
     return next((driver for driver, magic in _DRIVERS.items() if head.startswith(magic)), None)
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evidex.data.remote import is_remote
+from evidex.data.rendering import TileOptions
 from evidex.errors import DamagedError, ImageError, NotFoundError
 from evidex.files import sha256_of
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.indexing.reading_notes import readings_of
 from evidex.retrieval.rows import Row
 
 if TYPE_CHECKING:
@@ -31,6 +33,10 @@ class Items:
         with self._lock:
             if self._gallery.refresh():
                 self._rows.clear()
+
+    def ways(self) -> tuple[TileOptions, ...]:
+        """Those in which an example may be read: as the gallery's scenes were."""
+        return readings_of(self._gallery.notes)
 
     def row(self, row_id: str) -> Row:
         with self._lock:
