@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import http.client
 import re
 import time
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
-from email.message import Message
-from email.utils import parsedate_to_datetime
-from typing import IO, Any
+from functools import cache
+from typing import IO, TYPE_CHECKING, Any
 
 from evidex.errors import EvidexError
+
+if TYPE_CHECKING:
+    from email.message import Message
+    from urllib.request import OpenerDirector, Request
 
 SECONDS = 30.0
 """For one answer, from the first byte to the last."""
@@ -89,6 +89,8 @@ def state_at(address: str, error: type[EvidexError]) -> RemoteState:
 
 
 def _state(headers: Message[str, str], length: str | None) -> RemoteState:
+    from email.utils import parsedate_to_datetime
+
     length = length or headers.get("Content-Length") or "0"
     try:
         modified = round(parsedate_to_datetime(headers.get("Last-Modified", "")).timestamp() * 1e9)
@@ -101,21 +103,23 @@ class _RefusedError(Exception):
     """The server knows no HEAD."""
 
 
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    max_redirections = 5
+@cache
+def _opener() -> OpenerDirector:
+    """Follows redirects, but to no other kind of address."""
+    from urllib.error import URLError
+    from urllib.request import HTTPRedirectHandler, build_opener
 
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: Message[str, str],
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        if not is_remote(newurl):
-            raise urllib.error.URLError(f"it leads to '{newurl[:80]}', which is no http address")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+    class Redirects(HTTPRedirectHandler):
+        max_redirections = 5
+
+        def redirect_request(
+            self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Message[str, str], newurl: str
+        ) -> Request | None:
+            if not is_remote(newurl):
+                raise URLError(f"it leads to '{newurl[:80]}', which is no http address")
+            return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+
+    return build_opener(Redirects)
 
 
 class _Answer:
@@ -124,19 +128,21 @@ class _Answer:
     def __init__(
         self, address: str, error: type[EvidexError], headers: dict[str, str] | None = None, method: str = "GET"
     ) -> None:
-        self._address, self._error, self._method = address, error, method
+        from http.client import HTTPException
+        from urllib.error import HTTPError
+        from urllib.request import Request
+
+        self._address, self._error = address, error
         self._opened: Any = None
         try:
-            request = urllib.request.Request(
-                address, headers={"User-Agent": "evidex", **(headers or {})}, method=method
-            )
-            self._opened = urllib.request.build_opener(_Redirects).open(request, timeout=SECONDS)
-        except urllib.error.HTTPError as problem:
+            request = Request(address, headers={"User-Agent": "evidex", **(headers or {})}, method=method)
+            self._opened = _opener().open(request, timeout=SECONDS)
+        except HTTPError as problem:
             problem.close()
             if method == "HEAD" and problem.code in (400, 403, 405, 501):
                 raise _RefusedError from None
             raise error(f"'{address}' cannot be fetched: the server answers {problem.code} {problem.reason}") from None
-        except (OSError, ValueError, http.client.HTTPException) as problem:
+        except (OSError, ValueError, HTTPException) as problem:
             raise error(f"'{address}' cannot be fetched ({_words(problem)}); check the address") from None
 
     @property
@@ -145,9 +151,11 @@ class _Answer:
         return headers
 
     def read(self, count: int) -> bytes:
+        from http.client import HTTPException
+
         try:
             return bytes(self._opened.read(count))
-        except (OSError, http.client.HTTPException) as problem:
+        except (OSError, HTTPException) as problem:
             raise self._error(f"'{self._address}' breaks off ({_words(problem)}); try again") from None
 
     def __enter__(self) -> _Answer:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.data.reading_notes import readings_of
 from evidex.errors import InputError, NotFoundError
 from evidex.retrieval.answers import Answer, Timings
 from evidex.retrieval.certainty.policy import ABSTAIN_RATIO, Judged, Policy
@@ -18,7 +19,6 @@ from evidex.retrieval.encoding import encode, encode_again
 from evidex.retrieval.filters import NO_FILTERS, Filters, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.hits import Hit, Refinement
-from evidex.retrieval.indexing.reading_notes import readings_of
 from evidex.retrieval.out_of_domain import Bar, readings
 from evidex.retrieval.queries import Direction, Query, check_query, shown
 from evidex.retrieval.refine import AS_CALIBRATED, Refining

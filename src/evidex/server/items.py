@@ -7,12 +7,12 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evidex.data.reading_notes import readings_of
 from evidex.data.remote import is_remote
 from evidex.data.rendering import TileOptions
 from evidex.errors import DamagedError, ImageError, NotFoundError
 from evidex.files import sha256_of
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.indexing.reading_notes import readings_of
 from evidex.retrieval.rows import Row
 
 if TYPE_CHECKING:

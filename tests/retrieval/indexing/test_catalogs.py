@@ -12,12 +12,12 @@ import pytest
 import rasterio
 
 from evidex.data.items import ReadOptions
+from evidex.data.reading_notes import readings_of
 from evidex.data.rendering import TileOptions
 from evidex.errors import InputError, NotFoundError
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions, IndexReport
-from evidex.retrieval.indexing.reading_notes import readings_of
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row
 from tests.data.serving import serving

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evidex.data.reading_notes import noted
 from evidex.data.stac.finding import find
 from evidex.errors import InputError
 from evidex.progress import Progress, silent
 from evidex.retrieval.indexing.options import IndexOptions
-from evidex.retrieval.indexing.reading_notes import note_reading
 from evidex.retrieval.indexing.report import Duplicate, IndexReport, NotPrunedError
 from evidex.retrieval.indexing.run import IndexRun
 from evidex.retrieval.rows import Row, text_id
@@ -35,7 +35,8 @@ def index_paths(
         run = IndexRun(gallery, found, options, progress)
         run.work()
         told = {asset.told.sensor for assets in found.assets.values() for asset in assets}
-        note_reading(gallery, options.read.tiles, told)
+        if notes := noted(gallery.notes, options.read.tiles, told):
+            gallery.note(notes)
         gallery.forget_losses()
         gallery.vectors  # noqa: B018 (mapped now, so that the first search need not)
         report = run.report(time.monotonic() - started)

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from evidex.data.rendering import TileOptions
 from evidex.data.sensors import SENSORS
 from evidex.documents import parse_json
 from evidex.errors import InputError
 
-if TYPE_CHECKING:
-    from evidex.retrieval.indexing.target import IndexTarget
-
 _SENSORS, _BANDS = "evidex.sensors", "evidex.bands"
 
 
-def note_reading(gallery: IndexTarget, tiles: TileOptions, told: Iterable[str | None] = ()) -> None:
-    """Add the sensors that were chosen, or told by catalogs, and note the bands that were chosen last."""
-    before = gallery.notes
+def noted(before: Mapping[str, str], tiles: TileOptions, told: Iterable[str | None] = ()) -> dict[str, str]:
+    """What is new to a gallery's notes: the sensors that were chosen or told by catalogs, the bands chosen last."""
     now = {name: before[name] for name in (_SENSORS, _BANDS) if name in before}
     sensors = dict.fromkeys([*_words(before.get(_SENSORS)), *filter(None, [tiles.sensor, *sorted(filter(None, told))])])
     if sensors:
         now[_SENSORS] = json.dumps(list(sensors))
     if tiles.bands is not None:
         now[_BANDS] = json.dumps({"bands": tiles.bands, "stretch": tiles.stretch, "sensor": tiles.sensor})
-    if now.items() - before.items():
-        gallery.note(now)
+    return now if now.items() - before.items() else {}
 
 
 def readings_of(notes: Mapping[str, str]) -> tuple[TileOptions, ...]:
