@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from evidex.retrieval.indexing.known_files import Encoded
 from evidex.retrieval.rows import Row, item_id
 
 Assets = Mapping[str, tuple[FoundAsset, ...]]
+NO_ASSETS: Assets = MappingProxyType({})
 _TOLD = re.compile(r" told \S+")
 PIECES = " told pieces"
 
@@ -26,7 +28,7 @@ PIECES = " told pieces"
 class RowMaker:
     """Knows what bears on a row besides the picture: captions, options, a catalog, and the files beside a raster."""
 
-    def __init__(self, captions: Mapping[str, tuple[str, ...]], reading: str, assets: Assets) -> None:
+    def __init__(self, captions: Mapping[str, tuple[str, ...]], reading: str, assets: Assets = NO_ASSETS) -> None:
         self._captions = captions
         self._reading = reading
         self._assets = assets
