@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evidex.storage.objects import ObjectPlace, Place, place_of
+
 if TYPE_CHECKING:
     from evidex.errors import InputError
     from evidex.retrieval.gallery import Gallery
@@ -18,7 +20,10 @@ _SHOWN_SKIPS = 10
 
 def command(
     paths: Annotated[list[str], typer.Argument(help="Folders, files or patterns: JPEG, PNG, TIFF, WebP, JPEG 2000.")],
-    gallery: Annotated[Path, typer.Option(help="Folder of the gallery; made if it is not there.")],
+    gallery: Annotated[
+        str,
+        typer.Option(help="Folder of the gallery, or s3://BUCKET/PREFIX; made if it is not there.", metavar="PLACE"),
+    ],
     model: Annotated[
         str | None,
         typer.Option(help="Model file, run folder or hub name; by default the gallery's, or the compact one."),
@@ -52,17 +57,18 @@ def command(
 
     tiles = TileOptions(tile, overlap, whole_numbers(bands), _percentiles(stretch))
     options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune, force=force)
-    _check(paths, gallery, report)
-    made = _new_folders(gallery)
+    place = place_of(gallery)
+    _check(paths, place, report)
+    made = _new_folders(place)
     try:
         with stoppable():
-            opened = _open_or_create(gallery, model)
+            opened = open_or_create(place, model)
             outcome, refusal = _indexed(opened, paths, options)
             sources = _calibrated(opened) if self_calibrate and outcome.rows else []
     except KeyboardInterrupt as stop:
-        typer.echo(_what_stays(gallery, made), err=True)
+        typer.echo(_what_stays(place, made), err=True)
         raise typer.Exit(exit_code(stop)) from None
-    content = _content(outcome, gallery, sources)
+    content = _content(outcome, place, sources)
     if nothing := refusal is None and _came_to_nothing(outcome):
         _remove(opened, made)
     if report is not None:
@@ -72,12 +78,12 @@ def command(
     if as_json:
         print_json(content)
     else:
-        _tell(outcome, gallery, sources)
+        tell(outcome, place, sources)
     if refusal is not None:
         raise refusal
 
 
-def _check(paths: list[str], gallery: Path, report: Path | None) -> None:
+def _check(paths: list[str], gallery: Place, report: Path | None) -> None:
     """Refuse places that cannot be read or written before anything is made."""
     from evidex.data.discover import check_places
     from evidex.files import check_folder, check_target
@@ -100,7 +106,7 @@ def _indexed(gallery: Gallery, paths: list[str], options: IndexOptions) -> tuple
             return refusal.report, refusal
 
 
-def _open_or_create(path: Path, model: str | None) -> Gallery:
+def open_or_create(path: Place, model: str | None) -> Gallery:
     from evidex.encoders.model import load_model
     from evidex.errors import GalleryError
     from evidex.retrieval.gallery import Gallery
@@ -115,7 +121,7 @@ def _open_or_create(path: Path, model: str | None) -> Gallery:
     return Gallery.open(path, load_model(model) if model is not None else None)
 
 
-def _what_stays(path: Path, made: list[Path]) -> str:
+def _what_stays(path: Place, made: list[Place]) -> str:
     """What an interrupted run leaves; a new gallery without a row is taken back."""
     from evidex.retrieval.gallery import Gallery
 
@@ -129,10 +135,12 @@ def _what_stays(path: Path, made: list[Path]) -> str:
     return f"stopped; {rows} rows are in {path} and stay; run it again to go on"
 
 
-def _new_folders(gallery: Path) -> list[Path]:
+def _new_folders(gallery: Place) -> list[Place]:
     """The folders that making this gallery makes, the gallery's own first; none where it is there already."""
     if (gallery / "gallery.json").exists():
         return []
+    if isinstance(gallery, ObjectPlace):
+        return [gallery]
     above = gallery.absolute()
     return [gallery, *(folder for folder in above.parents if not folder.exists())]
 
@@ -141,7 +149,7 @@ def _came_to_nothing(outcome: IndexReport) -> bool:
     return not (outcome.added or outcome.updated or outcome.unchanged or outcome.moved or outcome.pruned)
 
 
-def _remove(gallery: Gallery, made: list[Path]) -> None:
+def _remove(gallery: Gallery, made: list[Place]) -> None:
     """Take back a gallery that got no row, and the folders that were made for it as far as they are empty."""
     import shutil
     from contextlib import suppress
@@ -149,6 +157,11 @@ def _remove(gallery: Gallery, made: list[Path]) -> None:
     from evidex.errors import GalleryError
 
     if not made:
+        return
+    if isinstance(made[0], ObjectPlace):
+        with suppress(GalleryError), gallery.writing(at_once=True):
+            if not len(gallery):
+                made[0].remove_all()
         return
     with suppress(GalleryError), gallery.writing():  # nobody else is about to put rows in
         if len(gallery):
@@ -158,7 +171,7 @@ def _remove(gallery: Gallery, made: list[Path]) -> None:
                 shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     for folder in made:
         with suppress(OSError):
-            folder.rmdir()
+            Path(str(folder)).rmdir()
 
 
 def _complaint(paths: list[str], outcome: IndexReport) -> InputError:
@@ -178,19 +191,19 @@ def _complaint(paths: list[str], outcome: IndexReport) -> InputError:
 def _calibrated(gallery: Gallery) -> list[str]:
     import numpy as np
 
-    from evidex.retrieval.certainty.calibration_store import calibration_path
+    from evidex.retrieval.certainty.calibration_store import calibration_name
     from evidex.retrieval.certainty.self_calibrating import self_calibrate
 
     sources = []
     for outcome in self_calibrate(gallery, np.random.default_rng(0)):
         direction = outcome.calibration.direction
-        given = calibration_path(gallery, direction, outcome.target).exists()
+        given = (gallery.place / calibration_name(direction, outcome.target)).exists()
         by = "those given to evidex calibrate" if given else f"{len(outcome.calibration.scores)} {outcome.source}"
         sources.append(f"{direction} queries: {by}")
     return sources
 
 
-def _content(outcome: IndexReport, gallery: Path, sources: list[str]) -> dict[str, Any]:
+def _content(outcome: IndexReport, gallery: Place, sources: list[str]) -> dict[str, Any]:
     from dataclasses import asdict
 
     content = asdict(outcome)
@@ -199,7 +212,7 @@ def _content(outcome: IndexReport, gallery: Path, sources: list[str]) -> dict[st
     return content
 
 
-def _tell(outcome: IndexReport, gallery: Path, sources: list[str]) -> None:
+def tell(outcome: IndexReport, gallery: Place, sources: list[str]) -> None:
     from evidex.cli.console import error_console
 
     console = error_console()
