@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from evidex.cluster.connection import Connection
+from evidex.cluster.connection import Cluster
 from evidex.errors import ClusterError, InputError, MissingPackageError
 
 
@@ -32,46 +32,46 @@ def _listening(reply: bytes) -> Iterator[str]:
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingPackageError, match=r"needs ray, .* pip install 'evidex\[cluster\]'"):
-        Connection("local")
+        Cluster("local")
 
 
 def test_an_address_where_nobody_is_fails_at_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(ClusterError, match=rf"'127.0.0.1:{port}' does not answer \(.*refused"):
-        Connection(f"127.0.0.1:{port}")
+        Cluster(f"127.0.0.1:{port}")
 
 
 def test_an_address_where_somebody_else_is_fails_too() -> None:
     with _listening(b"HTTP/1.1 400 Bad Request\r\n\r\n") as address, pytest.raises(ClusterError, match="is no Ray"):
-        Connection(address)
+        Cluster(address)
 
 
 @pytest.mark.parametrize("address", ["", "here", "host:", "host:99999", ":6379"])
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(InputError, match=r"is no address of a Ray cluster; give local, auto, HOST:PORT"):
-        Connection(address)
+        Cluster(address)
 
 
 def test_auto_is_what_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     with pytest.raises(ClusterError, match=r"'127\.0\.0\.1:1' does not answer"):
-        Connection("auto")
+        Cluster("auto")
 
 
 @pytest.mark.slow
 def test_a_local_cluster_ends_with_its_last_user() -> None:
     import ray
 
-    first = Connection("local", cpus=1)
-    with Connection("local"):
+    first = Cluster("local", cpus=1)
+    with Cluster("local"):
         assert ray.get(ray.put(1)) == 1
     assert ray.is_initialized()
     first.close()
     assert not ray.is_initialized()
     ray.init("local", num_cpus=1, include_dashboard=False, log_to_driver=False, object_store_memory=100 * 2**20)
     try:
-        Connection("auto").close()
+        Cluster("auto").close()
         assert ray.is_initialized(), "what others started goes on"
     finally:
         ray.shutdown()

@@ -21,8 +21,8 @@ _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0,
 _SETTINGS = 4
 
 
-class Connection:
-    """This process as a driver of the cluster at ``address``; use it in a ``with`` block, or call `close`.
+class Cluster:
+    """This process as a driver of the Ray cluster at ``address``; use it in a ``with`` block, or call `close`.
 
     ``address`` is ``local`` (a cluster on this machine, ended when the last connection is closed), ``auto`` (the one
     that runs here or that RAY_ADDRESS names), ``HOST:PORT`` or ``ray://HOST:PORT``. A process drives one cluster at a
@@ -37,25 +37,25 @@ class Connection:
         self.address = address
         self._open = False
         ray = _imported()
-        with Connection._lock:
+        with Cluster._lock:
             if not ray.is_initialized():
                 _start(ray, address, _cores() if cpus is None else cpus, store_bytes)
-                Connection._ours, Connection._users = True, 0
-            Connection._users += 1
+                Cluster._ours, Cluster._users = True, 0
+            Cluster._users += 1
             self._open = True
 
     def close(self) -> None:
         """Let go of the cluster; the last to do so ends what this process started. Again: nothing happens."""
-        with Connection._lock:
+        with Cluster._lock:
             if not self._open:
                 return
             self._open = False
-            Connection._users -= 1
-            if Connection._users == 0 and Connection._ours:
-                Connection._ours = False
+            Cluster._users -= 1
+            if Cluster._users == 0 and Cluster._ours:
+                Cluster._ours = False
                 _imported().shutdown()
 
-    def __enter__(self) -> Connection:
+    def __enter__(self) -> Cluster:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
