@@ -49,10 +49,10 @@ class ModelError(InputError):
 
 
 class MissingPackageError(InputError):
-    """Something was asked for that needs a package of evidex[train], which is not installed."""
+    """Something was asked for that needs a package of one of evidex's extras, which is not installed."""
 
-    def __init__(self, what: str, package: str) -> None:
-        super().__init__(f"{what} needs {package}, which is not installed; pip install 'evidex[train]'")
+    def __init__(self, what: str, package: str, *, extra: str = "train") -> None:
+        super().__init__(f"{what} needs {package}, which is not installed; pip install 'evidex[{extra}]'")
 
 
 class GalleryError(InputError):
@@ -91,6 +91,10 @@ class PartError(EvidexError):
     """A server that holds a part of the gallery does not answer, so any answer would be of less than the whole."""
 
 
+class ClusterError(InputError):
+    """A cluster does not answer, or what it lost did not come back in time."""
+
+
 class TrainingError(EvidexError):
     """Training cannot go on, for example because a loss is not finite."""
 
@@ -124,6 +128,7 @@ _OUTCOMES: dict[type[EvidexError], Outcome] = {
     UnauthorizedError: Outcome(1, 401),
     BusyError: Outcome(1, 429),
     PartError: Outcome(1, 503),
+    ClusterError: Outcome(2, 503),
     TrainingError: Outcome(1, 500),
 }
 

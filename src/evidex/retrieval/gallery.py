@@ -30,7 +30,7 @@ from evidex.retrieval.gallery_folder import folder_of, held
 from evidex.retrieval.gallery_info import GalleryInfo, read_info
 from evidex.retrieval.gallery_making import make_gallery
 from evidex.retrieval.gallery_model import check_model, load_model_of
-from evidex.retrieval.rows import Row, from_table, stored_path, to_table, vectors_in
+from evidex.retrieval.rows import Row, WrittenRows, from_table, stored_path, to_table, vectors_in
 from evidex.retrieval.scan.precision import Precision, ScanVectors, scan_vectors
 from evidex.retrieval.sealing import complete, seal_table
 from evidex.retrieval.soundness.checks import FileChecks
@@ -48,7 +48,7 @@ from evidex.retrieval.table import (
 )
 from evidex.retrieval.taking import column, take
 from evidex.retrieval.vector_file import map_vectors
-from evidex.retrieval.written_rows import WrittenRows, commit_fragments
+from evidex.retrieval.written_rows import commit_fragments
 from evidex.storage.objects import ObjectPlace, Place, place_of
 
 if TYPE_CHECKING:

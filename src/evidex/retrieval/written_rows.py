@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evidex.files import telling_full_disk
-from evidex.retrieval.rows import Row, to_table
-from evidex.retrieval.soundness.seal import Digest, digest_of
+from evidex.retrieval.rows import Row, WrittenRows, to_table
+from evidex.retrieval.soundness.seal import digest_of
 from evidex.retrieval.table import ROWS
 from evidex.storage.objects import Place, lance_place
-
-
-@dataclass(frozen=True)
-class WrittenRows:
-    """Rows that lie beside a table and are no part of it until they are committed."""
-
-    rows: tuple[Row, ...]
-    fragments: tuple[str, ...]
-    """What Lance says of each piece, as JSON."""
-    digests: Mapping[str, Digest]
-    """Of the files, by name inside the gallery, read back after they were written."""
 
 
 def write_rows(folder: Place, rows: Sequence[Row], vectors: NDArray[np.float32]) -> WrittenRows:
