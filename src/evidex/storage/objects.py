@@ -89,10 +89,12 @@ class ObjectPlace:
 
     def listed(self) -> dict[str, ObjectStatus]:
         """Every object below, by its name from here on; none where there is no such prefix."""
-        from pyarrow.fs import FileSelector
+        from pyarrow.fs import FileSelector, FileType
 
         with self._asking() as files:
             found = files.get_file_info(FileSelector(self._path, allow_not_found=True, recursive=True))
+            if not found and files.get_file_info(self.bucket).type == FileType.NotFound:
+                raise OSError("NO_SUCH_BUCKET")
         start = len(self._path) + 1
         return {each.path[start:]: ObjectStatus(each.size, each.mtime_ns or 0) for each in found if each.is_file}
 
