@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from evidex.errors import StorageError
 
@@ -103,6 +101,9 @@ def _check_credentials() -> None:
 
 def _check_endpoint(url: str) -> None:
     """One try to connect: an address that is wrong is told at once, and not after all attempts."""
+    import socket
+    from urllib.parse import urlsplit
+
     parts = urlsplit(url)
     try:
         port = parts.port or (80 if parts.scheme == "http" else 443)
