@@ -50,7 +50,8 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     paths = write_images(folder, 60)
     (folder / "copy.png").write_bytes(paths[0].read_bytes())
     (folder / "broken.png").write_bytes(b"no picture at all")
-    paths[1].with_suffix(".txt").write_text("many planes near a terminal\n")
+    entry = {"filename": paths[1].name, "split": "x", "captions": ["many planes near a terminal"]}
+    (folder / "captions.json").write_text(json.dumps({"dataset": "a", "images": [entry]}))
     return folder
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def archive(tmp_path: Path) -> Path:
 
     folder = tmp_path / "scenes"
     paths = write_images(folder, 4)
-    paths[0].with_suffix(".txt").write_text("many planes near a terminal\n")
+    entry = {"filename": paths[1].name, "split": "x", "captions": ["many planes near a terminal"]}
+    (folder / "captions.json").write_text(json.dumps({"dataset": "a", "images": [entry]}))
     bands = np.random.default_rng(0).integers(1, 255, (3, 96, 160), dtype=np.uint8)
     profile = {"driver": "GTiff", "width": 160, "height": 96, "count": 3, "dtype": "uint8", "crs": "EPSG:32631"}
     with rasterio.open(folder / "scene.tif", "w", transform=from_origin(5e5, 5e6, 10, 10), **profile) as scene:

@@ -11,6 +11,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,6 +25,7 @@ _PIECE = 1 << 18  # of what a patrol holds in memory at a time
 _TICK_NS = 50_000_000
 _STORE_TICK_NS = 2_000_000_000  # object stores tell the second
 _LISTING_SECONDS = 1.0
+_AT_ONCE = 8
 
 State = tuple[int, int, int, int]
 """Size, both times and inode of a file."""
@@ -84,10 +86,14 @@ class FileChecks:
 
     def check(self, names: Iterable[str]) -> None:
         """DamagedError for the first file that is missing or not what was written."""
-        for name in names:
-            state = self._state(name)
-            if state is None or self._sound.get(name) != state:
-                self._look(name, state)
+        states = ((name, self._state(name)) for name in names)
+        unsure = [(name, state) for name, state in states if state is None or self._sound.get(name) != state]
+        if len(unsure) > 1 and isinstance(self._folder, ObjectPlace):
+            with ThreadPoolExecutor(_AT_ONCE) as threads:  # most of the time is spent waiting for the store
+                list(threads.map(lambda each: self._look(*each), unsure))
+            return
+        for name, state in unsure:
+            self._look(name, state)
 
     def _state(self, name: str) -> State | None:
         """Of a file; those of a store are listed together, as asking for each of them takes too long."""
