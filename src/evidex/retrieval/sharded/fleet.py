@@ -16,6 +16,8 @@ from evidex.retrieval.scan.precision import Precision
 from evidex.retrieval.sharded.holder import ShardHolder
 
 _LOOK_SECONDS = 0.5
+_TRACE = 0.001
+"""Of a core: an actor that asks for nothing at all is put on any node, whichever was named. Scans take what is free."""
 _MOST_SHARDS, _MOST_REPLICAS = 4096, 16
 
 
@@ -145,7 +147,7 @@ class Fleet:
         actors = self.shards * self._options.replicas
         threads = max(node.cores * len(self._nodes) // max(actors, len(self._nodes)), 1)
         actor = self._ray.remote(ShardHolder).options(
-            num_cpus=0,
+            num_cpus=_TRACE if node.cores else 0,
             max_restarts=-1,
             max_task_retries=0,
             scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=True),
