@@ -64,9 +64,9 @@ class Cluster:
 
 
 def _imported() -> Any:
-    # Read by Ray when it is imported.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Read by Ray when it is imported, or by the processes that it starts: those would stand back behind all others.
+    for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "RAY_worker_niceness"):
+        os.environ.setdefault(name, "0")
     try:
         import ray
     except ModuleNotFoundError:

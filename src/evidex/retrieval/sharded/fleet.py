@@ -68,7 +68,8 @@ class Fleet:
         calls = {asked[shard].call(method, given): shard for shard, given in arguments.items()}
         answers: dict[int, Any] = {}
         while calls:
-            done, _ = self._ray.wait(list(calls), timeout=min(_LOOK_SECONDS, max(end - time.monotonic(), 0.0)))
+            seconds = min(_LOOK_SECONDS, max(end - time.monotonic(), 0.0))
+            done, _ = self._ray.wait(list(calls), num_returns=len(calls), timeout=seconds)
             for call in done:
                 shard = calls.pop(call)
                 found = self._answer(call, asked[shard], shard)
