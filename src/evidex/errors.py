@@ -87,10 +87,6 @@ class BusyError(EvidexError):
     """The server's queue is full."""
 
 
-class PartError(EvidexError):
-    """A server that holds a part of the gallery does not answer, so any answer would be of less than the whole."""
-
-
 class ClusterError(InputError):
     """A cluster does not answer, or what it lost did not come back in time."""
 
@@ -127,7 +123,6 @@ _OUTCOMES: dict[type[EvidexError], Outcome] = {
     DiskFullError: Outcome(2, 507),
     UnauthorizedError: Outcome(1, 401),
     BusyError: Outcome(1, 429),
-    PartError: Outcome(1, 503),
     ClusterError: Outcome(2, 503),
     TrainingError: Outcome(1, 500),
 }

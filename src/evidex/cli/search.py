@@ -38,6 +38,7 @@ def command(
     glob: Annotated[str | None, typer.Option(help="Only files whose path matches, e.g. '*/2024/*.tif'.")] = None,
     among: Annotated[str | None, typer.Option(help="Look among 'images' or 'texts'; default: images.")] = None,
     model: Annotated[str | None, typer.Option(help="The gallery's model, if it has moved.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Scan on this Ray cluster: HOST:PORT, auto or local.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     as_geojson: Annotated[bool, typer.Option("--geojson", help="Print the hits as GeoJSON features.")] = False,
     sheet: Annotated[Path | None, typer.Option(help="Write a contact sheet of the hits, .png or .html.")] = None,
@@ -62,9 +63,10 @@ def command(
         check_sheet(sheet)
     filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob)
     opened = Gallery.open(gallery, _loaded(model))
-    warming = warm_up(opened, "text" if image is None else "image")
+    warming = warm_up(opened, "text" if image is None else "image", scans=cluster is None)
     example = image if bands is None or image is None else _rendered(image, bands)
-    found = Retriever(opened).search(text=text, image=example, top=top, filters=filters, among=among)  # type: ignore[arg-type]
+    with Retriever(opened, cluster=cluster) as asked:
+        found = asked.search(text=text, image=example, top=top, filters=filters, among=among)  # type: ignore[arg-type]
     if image is not None:
         found = replace(found, query=printable(str(image)))
     (answer,) = with_reasons([found], opened, filters, among)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import warnings
 from types import TracebackType
 from typing import Any
 
@@ -63,9 +64,9 @@ class Cluster:
 
 
 def _imported() -> Any:
-    # Read by Ray when it is imported.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Read by Ray when it is imported, or by the processes that it starts: those would stand back behind all others.
+    for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "RAY_worker_niceness"):
+        os.environ.setdefault(name, "0")
     try:
         import ray
     except ModuleNotFoundError:
@@ -76,8 +77,11 @@ def _imported() -> Any:
 def _start(ray: Any, address: str, cpus: int, store_bytes: int) -> None:
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == LOCAL:
-        # Whatever RAY_ADDRESS says: an explicit "local" starts one.
-        ray.init(LOCAL, num_cpus=cpus, object_store_memory=store_bytes, include_dashboard=False, **quiet)
+        with warnings.catch_warnings():
+            # Ray's processes are other programs: nothing of Lance's goes on in them.
+            warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)
+            # Whatever RAY_ADDRESS says: an explicit "local" starts one.
+            ray.init(LOCAL, num_cpus=cpus, object_store_memory=store_bytes, include_dashboard=False, **quiet)
         return
     named = os.environ.get("RAY_ADDRESS") or _AUTO if address == _AUTO else address
     if named != _AUTO:

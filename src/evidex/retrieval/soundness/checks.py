@@ -11,7 +11,6 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -89,6 +88,8 @@ class FileChecks:
         states = ((name, self._state(name)) for name in names)
         unsure = [(name, state) for name, state in states if state is None or self._sound.get(name) != state]
         if len(unsure) > 1 and isinstance(self._folder, ObjectPlace):
+            from concurrent.futures import ThreadPoolExecutor
+
             with ThreadPoolExecutor(_AT_ONCE) as threads:  # most of the time is spent waiting for the store
                 list(threads.map(lambda each: self._look(*each), unsure))
             return
