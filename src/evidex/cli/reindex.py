@@ -39,15 +39,15 @@ def command(
     from evidex.retrieval.indexing import IndexOptions
     from evidex.retrieval.reindexing import reindex
 
-    old, new = Gallery.open(gallery), place_of(to)
-    if str(old.place) == str(new):
+    new = place_of(to)
+    if str(place_of(gallery)) == str(new):
         raise InputError(f"'{to}' is the gallery that is read; name another with --to")
     check_folder(new)
     if report is not None:
         check_target(report)
     options = IndexOptions(ReadOptions(max_pixels=max_pixels), workers=workers)
     with working(options, new, cluster) as ready, stopping(new, new_folders(new)):
-        opened = open_or_create(new, model)
+        old, opened = Gallery.open(gallery), open_or_create(new, model)
         with progress_bar("Indexing") as progress:
             outcome = reindex(old, opened, ready, progress)
         sources = calibrated(opened) if self_calibrate and outcome.rows else []

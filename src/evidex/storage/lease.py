@@ -21,6 +21,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from evidex.documents import parse_json
 from evidex.errors import EvidexError, GalleryError
 from evidex.storage.objects import ObjectPlace, lance_place
 
@@ -155,7 +156,7 @@ def _sign(place: ObjectPlace) -> bytes | None:
 def _is_gone(holder: str) -> bool:
     """Whether the holder is a process of this machine that has ended."""
     try:
-        said = json.loads(holder)
+        said = parse_json(holder)
         host, pid = str(said["host"]), int(said["pid"])
     except (ValueError, KeyError, TypeError):
         return True
