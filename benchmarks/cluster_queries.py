@@ -175,7 +175,12 @@ def _killed(
     spread: Retriever, rows: ShardedRows, cluster: Any, questions: list[dict[str, Any]], expected: list[Answer]
 ) -> Outcome:
     """A worker after 150 questions, a node after 300, both in the middle of a question."""
-    spread.search(**questions[0])
+    while True:  # processes take longer to start than a short patience lasts
+        try:
+            spread.search(**questions[0])
+            break
+        except ClusterError:
+            continue
     counts: Counter[str] = Counter()
     slowest, start = 0.0, time.perf_counter()
     for number in range(500):

@@ -132,7 +132,7 @@ def test_what_does_not_come_back_in_time_is_told(gallery: Gallery) -> None:
             except ClusterError:
                 continue
         kill_process(rows.fleet.processes()[0][0])
-        with pytest.raises(ClusterError, match=r"shard 1 of 2 was lost and did not come back in 0\.2 s"):
+        with pytest.raises(ClusterError, match=r"shard 1 of 2 was not to be had in 0\.2 s"):
             spread.search(text=WORDS[0])
 
 
