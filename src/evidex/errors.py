@@ -63,6 +63,10 @@ class DamagedError(GalleryError):
     """Files of a gallery are gone or not what was written."""
 
 
+class StorageError(GalleryError):
+    """An object store does not answer, refuses us, or lacks the bucket."""
+
+
 class NotFoundError(InputError):
     """An item that was asked for is not in the gallery."""
 
@@ -114,6 +118,7 @@ _OUTCOMES: dict[type[EvidexError], Outcome] = {
     MissingPackageError: Outcome(2, 500),
     GalleryError: Outcome(2, 503),
     DamagedError: Outcome(2, 503),
+    StorageError: Outcome(2, 503),
     NotFoundError: Outcome(2, 404),
     DiskFullError: Outcome(2, 507),
     UnauthorizedError: Outcome(1, 401),

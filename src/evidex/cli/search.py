@@ -26,7 +26,7 @@ _PICTURE_COLUMNS = 18
 
 def command(
     text: Annotated[str | None, typer.Argument(help="What to look for, in words.")] = None,
-    gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")] = ...,  # type: ignore[assignment]
+    gallery: Annotated[str, typer.Option(help="Folder of the gallery, or s3://BUCKET/PREFIX.", metavar="PLACE")] = ...,  # type: ignore[assignment]
     image: Annotated[Path | None, typer.Option(help="An example image to look for, instead of words.")] = None,
     bands: Annotated[
         str | None, typer.Option(help="Bands of the example shown as red, green, blue, e.g. 4,3,2; or one band.")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from evidex.storage.objects import place_of
+
 
 def command(
-    gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")],
+    gallery: Annotated[str, typer.Option(help="Folder of the gallery, or s3://BUCKET/PREFIX.", metavar="PLACE")],
     host: Annotated[str, typer.Option(help="Address to listen at; the default is reached from this machine only.")] = (
         "127.0.0.1"
     ),
@@ -47,7 +48,7 @@ def command(
     from evidex.server.settings import Settings
 
     settings = Settings(
-        gallery=gallery,
+        gallery=place_of(gallery),
         host=host,
         port=port,
         token=token,

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from evidex.errors import InputError
 from evidex.retrieval.scan.precision import Precision
+from evidex.storage.objects import Place
 
 
 @dataclass(frozen=True)
 class Settings:
     """Where to serve which gallery, and the limits that keep one client from taking all."""
 
-    gallery: Path
+    gallery: Place
     host: str = "127.0.0.1"
     port: int = 8765
     token: str | None = None

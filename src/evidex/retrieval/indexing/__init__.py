@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evidex.data.discover import discover
+from evidex.data.discover import Findings, discover
 from evidex.errors import InputError
 from evidex.progress import Progress, silent
 from evidex.retrieval.indexing.options import IndexOptions
@@ -19,7 +19,7 @@ from evidex.retrieval.rows import Row, text_id
 if TYPE_CHECKING:
     from evidex.retrieval.indexing.target import IndexTarget
 
-__all__ = ["Duplicate", "IndexOptions", "IndexReport", "NotPrunedError", "index_paths", "index_texts"]
+__all__ = ["Duplicate", "IndexOptions", "IndexReport", "NotPrunedError", "index_found", "index_paths", "index_texts"]
 
 _TEXTS_A_COMMIT = 4096
 
@@ -28,10 +28,20 @@ def index_paths(
     gallery: IndexTarget, places: Sequence[str | Path], options: IndexOptions, progress: Progress = silent
 ) -> IndexReport:
     """Index what lies under ``places``; a file that cannot be indexed is in the report with its reason."""
+    return index_found(gallery, lambda: discover(places), options, progress)
+
+
+def index_found(
+    gallery: IndexTarget,
+    find: Callable[[], Findings],
+    options: IndexOptions,
+    progress: Progress = silent,
+    captions: Mapping[str, tuple[str, ...]] | None = None,
+) -> IndexReport:
+    """Index what ``find`` finds once the gallery is held; ``captions`` by path, else those beside the files."""
     started = time.monotonic()
     with gallery.writing():
-        findings = discover(places)
-        run = IndexRun(gallery, findings, options, progress)
+        run = IndexRun(gallery, find(), options, progress, captions)
         run.work()
         gallery.forget_losses()
         gallery.vectors  # noqa: B018 (mapped now, so that the first search need not)

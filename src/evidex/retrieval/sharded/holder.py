@@ -99,7 +99,7 @@ class HeldRows:
         self._selector: Selector | None = None
         self._rounded: Any = None
         self._round: Iterator[None] | None = None
-        if not isinstance(gallery.path, Path):
+        if not isinstance(gallery.place, Path):
             self._read(kept)
 
     @property
@@ -108,7 +108,7 @@ class HeldRows:
 
     def column(self, name: str) -> Any:
         if name not in self._columns:
-            with reading(self._gallery.path):
+            with reading(self._gallery.place):
                 self._columns[name] = column_between(self._gallery.dataset, name, self.span.first, self.span.stop)
         return self._columns[name]
 
@@ -155,7 +155,7 @@ class HeldRows:
     def read_on(self) -> bool:
         if self._round is None:
             self._values()
-            mapped = isinstance(self._gallery.path, Path)
+            mapped = isinstance(self._gallery.place, Path)
             self._round = self._gallery.patrol() if mapped else iter(())
         end = time.monotonic() + _PATROL_SECONDS
         for _ in self._round:
@@ -166,7 +166,7 @@ class HeldRows:
 
     def _values(self) -> tuple[Sequence[Vectors], Callable[[int, int], None] | None]:
         """The vectors, row after row, and what to call before rows of them are read."""
-        if not isinstance(self._gallery.path, Path):
+        if not isinstance(self._gallery.place, Path):
             return list(self.pieces.values()), None
         mapped, (first, stop) = self._gallery.mapped, (self.span.first, self.span.stop)
         mapped.used = first, stop
@@ -176,7 +176,7 @@ class HeldRows:
     def _read(self, kept: dict[PieceKey, Vectors]) -> None:
         for piece in pieces_between(self._gallery.dataset, self.span.first, self.span.stop):
             key = _key(piece)
-            with reading(self._gallery.path):
+            with reading(self._gallery.place):
                 self.pieces[key] = kept[key] if key in kept else _vectors(self._gallery.dataset, piece)
 
 

@@ -47,7 +47,7 @@ class ShardedRows:
         self._lock = threading.RLock()
         self._spans: tuple[Span, ...] = ()
         self._counts: Counts | None = None
-        place = gallery.path
+        place = gallery.place
         self._cluster = Cluster(address)
         self.fleet = Fleet(str(place.resolve() if isinstance(place, Path) else place), options)
 
@@ -73,7 +73,7 @@ class ShardedRows:
                     time.sleep(0.02 * 2**attempt)
                     self.refresh()
             raise ClusterError(
-                f"a shard reads version {seen} of '{self.gallery.path}' where this process reads "
+                f"a shard reads version {seen} of '{self.gallery.place}' where this process reads "
                 f"{self.gallery.version}; is it the same gallery on every node?"
             )
 
@@ -135,9 +135,9 @@ class ShardedRows:
         """The spans of the version that is open here."""
         gallery = self.gallery
         if not self._spans or self._spans[0].version != gallery.version:
-            if isinstance(gallery.path, Path):
+            if isinstance(gallery.place, Path):
                 # Written by one here, if it is not there yet, before many look for it.
-                map_vectors(gallery.path, gallery.dataset, gallery.dim)
+                map_vectors(gallery.place, gallery.dataset, gallery.dim)
             self._spans = cut(gallery.version, len(gallery), self.fleet.shards, self._spans)
             self._counts = None
         return self._spans
