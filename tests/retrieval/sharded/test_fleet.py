@@ -28,20 +28,31 @@ from tests.cluster.nodes import cluster_of, kill_node, kill_process
 from tests.retrieval.archive import WORDS, picture, tiny_model
 from tests.retrieval.sharded.test_holder import _rows, _unit
 from tests.server.places import live
+from tests.storage.store import Store, fresh_place, serving
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("ray")
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+def store() -> Iterator[Store]:
+    with serving() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="module")
+def cluster(store: Store) -> Iterator[Any]:  # noqa: ARG001 (its nodes are to know the store)
     with cluster_of(3) as made:
         yield made
 
 
 @pytest.fixture
 def gallery(tmp_path: Path) -> Gallery:
-    made = Gallery.create(tmp_path / "gallery", tiny_model())
+    return _made(tmp_path / "gallery")
+
+
+def _made(place: str | Path) -> Gallery:
+    made = Gallery.create(place, tiny_model())
     made.append(_rows(400), _unit(400, 0))
     made.add_texts([f"caption {n}" for n in range(20)])
     self_calibrate(made, np.random.default_rng(0))
@@ -64,7 +75,7 @@ def test_answers_are_those_of_one_gallery(gallery: Gallery) -> None:
         Filters(after=datetime(2021, 1, 1, tzinfo=UTC)),
     ]
     local = Retriever(gallery)
-    with Retriever(gallery, cluster="auto", shards=5, replicas=2) as spread:
+    with Retriever(gallery, cluster="auto", shards=4, replicas=2) as spread:
         for number, text in enumerate([*WORDS, "avocado armchair"]):
             for among in (None, "texts"):
                 asked: dict[str, Any] = {
@@ -87,6 +98,23 @@ def test_answers_are_those_of_one_gallery(gallery: Gallery) -> None:
         spread.refresh()
         assert spread.search(text=WORDS[0]).searched == gallery_before + 30
         _same(spread.search(text=WORDS[0]), Retriever(gallery).search(text=WORDS[0]))
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_gallery_in_an_object_store_is_held_in_memory(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVIDEX_CACHE", str(tmp_path / "cache"))
+    gallery = _made(fresh_place())
+    expected = Retriever(gallery).search(text=WORDS[0])
+    with Retriever(gallery, cluster="auto") as spread:
+        _same(spread.search(text=WORDS[0]), expected)
+        store.be_busy(1.0)
+        for _ in range(5):
+            _same(spread.search(text=WORDS[0]), expected)
+        gallery.append(_rows(30, 400), _unit(30, 400))
+        spread.refresh()
+        _same(spread.search(text=WORDS[1]), Retriever(gallery).search(text=WORDS[1]))
 
 
 @pytest.mark.usefixtures("cluster")
