@@ -16,6 +16,7 @@ import pytest
 from evidex.data.footprints import Bounds
 from evidex.errors import ClusterError, NotFoundError
 from evidex.retrieval.answers import Answer
+from evidex.retrieval.certainty.calibrating import GuaranteeRequest, KnownQuery, calibrate
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.filters import NO_FILTERS, Filters
 from evidex.retrieval.gallery import Gallery
@@ -26,6 +27,7 @@ from evidex.retrieval.sharded.rows import ShardedRows
 from evidex.server.settings import Settings
 from tests.cluster.nodes import cluster_of, kill_node, kill_process
 from tests.retrieval.archive import WORDS, picture, tiny_model
+from tests.retrieval.certainty.test_calibrating import TEXTS
 from tests.retrieval.sharded.test_holder import _rows, _unit
 from tests.server.places import live
 from tests.storage.store import Store, fresh_place, serving
@@ -98,6 +100,24 @@ def test_answers_are_those_of_one_gallery(gallery: Gallery) -> None:
         spread.refresh()
         assert spread.search(text=WORDS[0]).searched == gallery_before + 30
         _same(spread.search(text=WORDS[0]), Retriever(gallery).search(text=WORDS[0]))
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_learned_score_and_its_guarantee_are_those_of_one_gallery(gallery: Gallery) -> None:
+    found = Retriever(gallery).search_batch(texts=TEXTS, top=120)
+    known = [
+        KnownQuery(text, frozenset([answer.hits[100 if n % 3 == 0 else n % 10].id]))
+        for n, (text, answer) in enumerate(zip(TEXTS, found, strict=True))
+    ]
+    rng, guarantee = np.random.default_rng(0), GuaranteeRequest(0.5, 0.1, 10)
+    assert calibrate(gallery, known, "text", guarantee=guarantee, score="learned", rng=rng).guarantee is not None
+    local = Retriever(gallery)
+    with Retriever(gallery, cluster="auto") as spread:
+        for text in (f"{text} again" for text in TEXTS[:9]):
+            got, expected = spread.search(text=text), local.search(text=text)
+            _same(got, expected)
+            assert got.standing.chance is not None
+            assert got.standing.chance == pytest.approx(expected.standing.chance, abs=1e-6)
 
 
 @pytest.mark.usefixtures("cluster")
