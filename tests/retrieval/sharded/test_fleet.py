@@ -16,6 +16,7 @@ import pytest
 from evidex.data.footprints import Bounds
 from evidex.errors import ClusterError, NotFoundError
 from evidex.retrieval.answers import Answer
+from evidex.retrieval.certainty.calibrating import GuaranteeRequest, KnownQuery, calibrate
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.filters import NO_FILTERS, Filters
 from evidex.retrieval.gallery import Gallery
@@ -26,22 +27,34 @@ from evidex.retrieval.sharded.rows import ShardedRows
 from evidex.server.settings import Settings
 from tests.cluster.nodes import cluster_of, kill_node, kill_process
 from tests.retrieval.archive import WORDS, picture, tiny_model
+from tests.retrieval.certainty.test_calibrating import TEXTS
 from tests.retrieval.sharded.test_holder import _rows, _unit
 from tests.server.places import live
+from tests.storage.store import Store, fresh_place, serving
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("ray")
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+def store() -> Iterator[Store]:
+    with serving() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="module")
+def cluster(store: Store) -> Iterator[Any]:  # noqa: ARG001 (its nodes are to know the store)
     with cluster_of(3) as made:
         yield made
 
 
 @pytest.fixture
 def gallery(tmp_path: Path) -> Gallery:
-    made = Gallery.create(tmp_path / "gallery", tiny_model())
+    return _made(tmp_path / "gallery")
+
+
+def _made(place: str | Path) -> Gallery:
+    made = Gallery.create(place, tiny_model())
     made.append(_rows(400), _unit(400, 0))
     made.add_texts([f"caption {n}" for n in range(20)])
     self_calibrate(made, np.random.default_rng(0))
@@ -64,7 +77,7 @@ def test_answers_are_those_of_one_gallery(gallery: Gallery) -> None:
         Filters(after=datetime(2021, 1, 1, tzinfo=UTC)),
     ]
     local = Retriever(gallery)
-    with Retriever(gallery, cluster="auto", shards=5, replicas=2) as spread:
+    with Retriever(gallery, cluster="auto", shards=4, replicas=2) as spread:
         for number, text in enumerate([*WORDS, "avocado armchair"]):
             for among in (None, "texts"):
                 asked: dict[str, Any] = {
@@ -87,6 +100,41 @@ def test_answers_are_those_of_one_gallery(gallery: Gallery) -> None:
         spread.refresh()
         assert spread.search(text=WORDS[0]).searched == gallery_before + 30
         _same(spread.search(text=WORDS[0]), Retriever(gallery).search(text=WORDS[0]))
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_learned_score_and_its_guarantee_are_those_of_one_gallery(gallery: Gallery) -> None:
+    found = Retriever(gallery).search_batch(texts=TEXTS, top=120)
+    known = [
+        KnownQuery(text, frozenset([answer.hits[100 if n % 3 == 0 else n % 10].id]))
+        for n, (text, answer) in enumerate(zip(TEXTS, found, strict=True))
+    ]
+    rng, guarantee = np.random.default_rng(0), GuaranteeRequest(0.5, 0.1, 10)
+    assert calibrate(gallery, known, "text", guarantee=guarantee, score="learned", rng=rng).guarantee is not None
+    local = Retriever(gallery)
+    with Retriever(gallery, cluster="auto") as spread:
+        for text in (f"{text} again" for text in TEXTS[:9]):
+            got, expected = spread.search(text=text), local.search(text=text)
+            _same(got, expected)
+            assert got.standing.chance is not None
+            assert got.standing.chance == pytest.approx(expected.standing.chance, abs=1e-6)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_gallery_in_an_object_store_is_held_in_memory(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVIDEX_CACHE", str(tmp_path / "cache"))
+    gallery = _made(fresh_place())
+    expected = Retriever(gallery).search(text=WORDS[0])
+    with Retriever(gallery, cluster="auto") as spread:
+        _same(spread.search(text=WORDS[0]), expected)
+        store.be_busy(1.0)
+        for _ in range(5):
+            _same(spread.search(text=WORDS[0]), expected)
+        gallery.append(_rows(30, 400), _unit(30, 400))
+        spread.refresh()
+        _same(spread.search(text=WORDS[1]), Retriever(gallery).search(text=WORDS[1]))
 
 
 @pytest.mark.usefixtures("cluster")
@@ -132,7 +180,7 @@ def test_what_does_not_come_back_in_time_is_told(gallery: Gallery) -> None:
             except ClusterError:
                 continue
         kill_process(rows.fleet.processes()[0][0])
-        with pytest.raises(ClusterError, match=r"shard 1 of 2 was lost and did not come back in 0\.2 s"):
+        with pytest.raises(ClusterError, match=r"shard 1 of 2 was not to be had in 0\.2 s"):
             spread.search(text=WORDS[0])
 
 

@@ -16,6 +16,8 @@ from evidex.retrieval.scan.precision import Precision
 from evidex.retrieval.sharded.holder import ShardHolder
 
 _LOOK_SECONDS = 0.5
+_SECOND_SECONDS = 2.0
+"""After which another replica is asked too: Ray takes longer to notice that a machine is gone."""
 _TRACE = 0.001
 """Of a core: an actor that asks for nothing at all is put on any node, whichever was named. Scans take what is free."""
 _MOST_SHARDS, _MOST_REPLICAS = 4096, 16
@@ -62,25 +64,37 @@ class Fleet:
 
     def each(self, method: str, arguments: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         """What every named shard answers to ``method`` with its arguments."""
-        end = time.monotonic() + self._options.patience
+        start = time.monotonic()
+        end, twice = start + self._options.patience, False
         self._turn += 1
-        asked = {shard: self._choose(shard) for shard in arguments}
-        calls = {asked[shard].call(method, given): shard for shard, given in arguments.items()}
+        calls: dict[Any, _Asked] = {}
+
+        def ask(shard: int) -> None:
+            replica = self._choose(shard)
+            calls[replica.call(method, arguments[shard])] = _Asked(shard, replica)
+
+        for shard in arguments:
+            ask(shard)
         answers: dict[int, Any] = {}
-        while calls:
+        while len(answers) < len(arguments):
             seconds = min(_LOOK_SECONDS, max(end - time.monotonic(), 0.0))
-            done, _ = self._ray.wait(list(calls), num_returns=len(calls), timeout=seconds)
+            done, _ = self._ray.wait(list(calls), num_returns=1 if twice else len(calls), timeout=seconds)
             for call in done:
-                shard = calls.pop(call)
-                found = self._answer(call, asked[shard], shard)
-                if isinstance(found, _Lost):
-                    self._pause(shard, end, found)
-                    asked[shard] = self._choose(shard)
-                    calls[asked[shard].call(method, arguments[shard])] = shard
-                else:
-                    answers[shard] = found
+                asked = calls.pop(call)
+                found = self._answer(call, asked)
+                if not isinstance(found, _Lost):
+                    answers[asked.shard] = found
+                elif asked.shard not in answers:
+                    self._pause(asked.shard, end, found)
+                    ask(asked.shard)
+            calls = {call: asked for call, asked in calls.items() if asked.shard not in answers}
             if calls and time.monotonic() > end:
-                raise self._gone(min(calls.values()), "it does not answer")
+                raise self._gone(min(asked.shard for asked in calls.values()), "it does not answer")
+            if self._options.replicas > 1 and not twice and time.monotonic() > start + _SECOND_SECONDS:
+                twice = True
+                for asked in list(calls.values()):
+                    asked.replica.was_lost(for_good=False)
+                    ask(asked.shard)
         return answers
 
     def check(self, seconds: float) -> None:
@@ -89,7 +103,7 @@ class Fleet:
         end = time.monotonic() + seconds
         for shard, row in calls.items():
             done, _ = self._ray.wait(row, timeout=max(end - time.monotonic(), 0.0))
-            if not any(isinstance(self._answer(call, None, shard), int) for call in done):
+            if not any(isinstance(self._answer(call, _Asked(shard, None)), int) for call in done):
                 raise self._gone(shard, "it does not answer")
 
     def processes(self) -> list[list[int]]:
@@ -111,18 +125,18 @@ class Fleet:
         turned = [row[(self._turn + n) % len(row)] for n in range(len(row))]
         return min(turned, key=lambda one: one.is_away)
 
-    def _answer(self, call: Any, asked: _Replica | None, shard: int) -> Any:
+    def _answer(self, call: Any, asked: _Asked) -> Any:
         lost = self._ray.exceptions
         try:
             return self._ray.get(call)
         except lost.RayTaskError as error:
             cause = error.cause
             if isinstance(cause, EvidexError):
-                raise type(cause)(f"shard {shard + 1} of {self.shards}: {cause}") from None
+                raise type(cause)(f"shard {asked.shard + 1} of {self.shards}: {cause}") from None
             raise cause from None
         except (lost.RayActorError, lost.NodeDiedError, lost.ObjectLostError, lost.WorkerCrashedError) as error:
-            if asked is not None:
-                asked.was_lost(isinstance(error, lost.ActorDiedError))
+            if asked.replica is not None:
+                asked.replica.was_lost(isinstance(error, lost.ActorDiedError))
             return _Lost(" ".join(str(error).split())[:200])
 
     def _pause(self, shard: int, end: float, found: _Lost) -> None:
@@ -135,8 +149,8 @@ class Fleet:
     def _gone(self, shard: int, why: str) -> ClusterError:
         seconds = self._options.patience
         return ClusterError(
-            f"shard {shard + 1} of {self.shards} was lost and did not come back in {seconds:g} s ({why}); 'ray status' "
-            "says which nodes are left, and --replicas 2 outlives the loss of one"
+            f"shard {shard + 1} of {self.shards} was not to be had in {seconds:g} s ({why}); 'ray status' says which "
+            "nodes are left, and --replicas 2 outlives the loss of one"
         )
 
     def make(self, shard: int, replica: int) -> Any:
@@ -159,6 +173,12 @@ class Fleet:
 @dataclass(frozen=True)
 class _Lost:
     why: str
+
+
+@dataclass(frozen=True)
+class _Asked:
+    shard: int
+    replica: Any
 
 
 class _Replica:
