@@ -28,6 +28,7 @@ _BATCHES_A_WORKER = 4
 _QUEUED = 2
 """Batches that a worker has at once: it need not wait for the driver between two."""
 _ATTEMPTS = 3
+_PARTS = 16
 _LOOK_SECONDS = 1.0
 _PATIENCE_SECONDS = 180.0
 _OUT_OF_SIGHT = "cannot be opened: no such file"
@@ -112,14 +113,14 @@ class _Work:
 
     def _taken(self, ref: Any) -> Iterator[EncodedFiles]:
         """What a worker has told; one that is lost is replaced, and its batches wait again."""
-        from ray.exceptions import RayActorError, RayTaskError
+        from ray.exceptions import ObjectLostError, RayActorError, RayTaskError
 
         worker = next(worker for worker in self._workers if ref is worker.started or ref in worker.batches)
         try:
             found = self._ray.get(ref)
         except RayTaskError as error:
             raise _cause(error) from None
-        except RayActorError as error:
+        except (RayActorError, ObjectLostError) as error:  # an answer may be lost too, with the node where it lay
             if isinstance(cause := getattr(error, "cause", None), EvidexError):
                 raise cause from None
             yield from self._replaced(worker)
@@ -136,14 +137,13 @@ class _Work:
         if self._lost_in_a_row > 2 * len(self._workers) + _ATTEMPTS:
             raise ClusterError("the workers of the cluster end before they answer; look into Ray's logs for the cause")
         self._workers.remove(worker)
+        self._ray.kill(worker.actor)
         self._workers.append(self._started())
         for number, batch in enumerate(worker.batches.values()):
             if number:
                 self._batches.appendleft(batch)  # it had not begun
             elif batch.attempt < _ATTEMPTS:
-                # One by one: should a file be what ends workers, the others get through.
-                alone = [replace(batch, tasks=(task,), attempt=batch.attempt + 1) for task in batch.tasks]
-                self._batches.extendleft(alone)
+                self._batches.extendleft(_parts(batch))
             else:
                 ends = tuple(Failed(task.file.path, f"ended its worker {_ATTEMPTS} times") for task in batch.tasks)
                 yield EncodedFiles((), None, None, (), ends)
@@ -193,6 +193,13 @@ def _batches(job: Job, tasks: Sequence[DecodeTask], most: int) -> Iterator[Batch
             size += task.file.size
         if part:
             yield _batch(job, part, is_new)
+
+
+def _parts(batch: Batch) -> Iterator[Batch]:
+    """A batch that was lost, in smaller ones, at last of one file: what ends workers shall not keep others out."""
+    size = max(1, len(batch.tasks) // _PARTS)
+    for start in range(0, len(batch.tasks), size):
+        yield replace(batch, tasks=batch.tasks[start : start + size], attempt=batch.attempt + 1)
 
 
 def _batch(job: Job, tasks: list[DecodeTask], is_new: bool) -> Batch:
