@@ -33,10 +33,11 @@ def nodes() -> Iterator[Any]:
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster as Nodes
 
-    with serving():
+    with serving() as store:
         small = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
         started = Nodes(initialize_head=True, head_node_args={**small, "include_dashboard": False})
         started.add_node(**small)
+        started.store = store
         with Cluster(started.address):
             yield started
         ray.shutdown()
@@ -100,24 +101,30 @@ def test_the_rows_are_those_of_a_run_here(shared: str, archive: Path, tmp_path: 
     assert verify(there).sound
 
 
-def test_a_worker_and_a_node_that_are_killed_cost_nothing(nodes: Any, archive: Path, tmp_path: Path) -> None:
+def test_a_worker_and_a_node_that_are_killed_and_a_busy_store_cost_nothing(
+    nodes: Any, archive: Path, tmp_path: Path
+) -> None:
     third = nodes.add_node(num_cpus=1, object_store_memory=80 * 2**20)
-    killed: list[str] = []
+    done: list[str] = []
 
-    def kill(_: object) -> None:
-        if not killed:
+    def disturb(_: object) -> None:
+        if not done:
             os.kill(workers_of(nodes)[0], signal.SIGKILL)
-            killed.append("worker")
-        elif len(killed) == 1:
+            done.append("worker")
+        elif done[-1] == "worker":
             nodes.remove_node(third, allow_graceful=False)
-            killed.append("node")
+            done.append("node")
+        elif done[-1] == "node":
+            nodes.store.be_busy(5)
+            done.append("store")
 
-    report = indexed(tmp_path / "there", archive, cluster=True, then=kill)
-    assert killed == ["worker", "node"]
+    there = fresh_place()
+    report = indexed(there, archive, cluster=True, then=disturb)
+    assert done == ["worker", "node", "store"]
     assert (report.added, report.rows) == (61, 61)
     indexed(tmp_path / "here", archive, cluster=False)
-    assert rows(tmp_path / "there") == rows(tmp_path / "here")
-    assert verify(tmp_path / "there").sound
+    assert rows(there) == rows(tmp_path / "here")
+    assert verify(there).sound
 
 
 def test_a_driver_that_is_killed_is_run_again(nodes: Any, archive: Path, tmp_path: Path) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from evidex.cli.app import main
 from evidex.errors import DamagedError, GalleryError, InputError
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
+from evidex.retrieval.rows import Row, item_id
+from evidex.retrieval.verifying.repair import repair
 from evidex.retrieval.verifying.verify import verify
 from evidex.storage.objects import ObjectPlace, place_of
 from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model, write_images
@@ -113,3 +117,30 @@ def test_there_is_one_gallery_at_a_place() -> None:
     (place_of(where).parent / "other" / "file").write_bytes(b"something")
     with pytest.raises(GalleryError, match="is no gallery"):
         Gallery.create(str(place_of(where).parent / "other"), tiny_model())
+
+
+@pytest.mark.slow
+def test_a_repair_drops_what_is_lost_and_keeps_the_rest() -> None:
+    gallery = arbitrary_gallery(fresh_place(), tiny_model(), 20)  # type: ignore[arg-type]
+    data = gallery.place / "rows.lance" / "data"
+    before = {path.name for path in data.glob("*")}
+    gallery.append([Row(item_id("more"), "more", "image", "f" * 64)], gallery.vectors[:1])
+    (lost,) = [path for path in data.glob("*") if path.name not in before]
+    lost.unlink()
+    report = repair(str(gallery.place))
+    assert [finding.kind for finding in report.findings] == ["rows", "lost"]
+    assert len(Gallery.open(str(gallery.place), tiny_model())) == 20
+    (gallery.place / "gallery.json").write_bytes(b"{")
+    assert [finding.kind for finding in repair(str(gallery.place)).findings if finding.mended] == ["info"]
+
+
+@pytest.mark.slow
+def test_an_index_that_finds_nothing_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "broken.png").write_bytes(b"no picture")
+    where = fresh_place()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evidex.encoders.model.load_model", lambda _: tiny_model())
+        patch.setattr(sys, "argv", ["evidex", "index", str(tmp_path), "--gallery", where])
+        with pytest.raises(SystemExit):
+            main()
+    assert not place_of(where).exists()

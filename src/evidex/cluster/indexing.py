@@ -124,10 +124,10 @@ class _Work:
                 raise cause from None
             yield from self._replaced(worker)
             return
-        self._lost_in_a_row = 0
         if worker.started is not None:
             worker.started = None
             return
+        self._lost_in_a_row = 0
         del worker.batches[ref]
         yield self._judged(found)
 

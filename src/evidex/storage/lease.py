@@ -100,6 +100,9 @@ def _taken(place: ObjectPlace) -> GalleryError:
 
 
 def _release(place: ObjectPlace, token: str) -> None:
+    if not (place / WRITER).is_dir():
+        (place / SIGN).unlink(missing_ok=True)  # all of the gallery was removed
+        return
     table = _table(place)
     if table.config().get(_HOLDER) == token:
         _changed(place, table, "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
@@ -147,8 +147,8 @@ class ObjectPlace:
 
     def remove_all(self) -> None:
         """Every object below."""
-        for name in self.listed():
-            (self / name).unlink(missing_ok=True)
+        with self._asking() as files, suppress(FileNotFoundError):
+            files.delete_dir(self._path)
 
     @property
     def _path(self) -> str:

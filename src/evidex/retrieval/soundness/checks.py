@@ -77,11 +77,16 @@ class FileChecks:
         if now != self._seal_state:
             if (seal := read_seal(self._folder)) is not None:
                 self._seal = seal
-            self._seal_state = now
+            self._seal_state = self._lasting(now)
 
     def adopt(self, seal: Seal, state: State | None) -> None:
         """Go on with a seal that this process wrote; ``state`` is the file's, from before others could write it."""
-        self._seal, self._seal_state = seal, state
+        self._seal, self._seal_state = seal, self._lasting(state)
+
+    def _lasting(self, state: State | None) -> State | None:
+        """None for an object so young that another in its place would not show, as stores tell the second only."""
+        young = isinstance(self._folder, ObjectPlace) and state is not None and not is_settled(state, self._tick)
+        return None if young else state
 
     def check(self, names: Iterable[str]) -> None:
         """DamagedError for the first file that is missing or not what was written."""
