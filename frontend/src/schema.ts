@@ -101,8 +101,6 @@ export interface GalleryOut {
   dim: number;
   calibrations: CalibrationOut[];
   limits: LimitsOut;
-  /** Other servers that this one joins; their rows are counted. */
-  parts?: number;
 }
 
 export interface HitOut {
@@ -171,32 +169,6 @@ export interface MendedOut {
 export interface NeighboursOut {
   id: string;
   hits: HitOut[];
-}
-
-export interface PartRequest {
-  top?: number;
-  /** auto: ask again where uncertain; plain: never ask again; careful: always, unless the question is outside the model's domain. */
-  mode?: "auto" | "plain" | "careful";
-  among?: "images" | "texts";
-  /** west, south, east, north in degrees; west > east crosses 180°. */
-  bbox?: number[] | null;
-  /** Taken at this time or later. */
-  after?: string | null;
-  /** Taken earlier than this. */
-  before?: string | null;
-  /** Matches the path, or its end. */
-  glob?: string | null;
-  /** Of this STAC collection. */
-  collection?: string | null;
-  /** Most clouds, in percent. */
-  max_cloud?: number | null;
-  /** Little-endian 32-bit floats, row after row, as base64. */
-  vectors: string;
-}
-
-export interface PartVectorOut {
-  /** One row, as /part/scan takes them. */
-  vectors: string;
 }
 
 export interface Problem {

@@ -49,10 +49,10 @@ class ModelError(InputError):
 
 
 class MissingPackageError(InputError):
-    """Something was asked for that needs a package of evidex[train], which is not installed."""
+    """Something was asked for that needs a package of one of evidex's extras, which is not installed."""
 
-    def __init__(self, what: str, package: str) -> None:
-        super().__init__(f"{what} needs {package}, which is not installed; pip install 'evidex[train]'")
+    def __init__(self, what: str, package: str, *, extra: str = "train") -> None:
+        super().__init__(f"{what} needs {package}, which is not installed; pip install 'evidex[{extra}]'")
 
 
 class GalleryError(InputError):
@@ -61,6 +61,10 @@ class GalleryError(InputError):
 
 class DamagedError(GalleryError):
     """Files of a gallery are gone or not what was written."""
+
+
+class StorageError(GalleryError):
+    """An object store does not answer, refuses us, or lacks the bucket."""
 
 
 class NotFoundError(InputError):
@@ -83,8 +87,8 @@ class BusyError(EvidexError):
     """The server's queue is full."""
 
 
-class PartError(EvidexError):
-    """A server that holds a part of the gallery does not answer, so any answer would be of less than the whole."""
+class ClusterError(InputError):
+    """A cluster does not answer, or what it lost did not come back in time."""
 
 
 class TrainingError(EvidexError):
@@ -114,11 +118,12 @@ _OUTCOMES: dict[type[EvidexError], Outcome] = {
     MissingPackageError: Outcome(2, 500),
     GalleryError: Outcome(2, 503),
     DamagedError: Outcome(2, 503),
+    StorageError: Outcome(2, 503),
     NotFoundError: Outcome(2, 404),
     DiskFullError: Outcome(2, 507),
     UnauthorizedError: Outcome(1, 401),
     BusyError: Outcome(1, 429),
-    PartError: Outcome(1, 503),
+    ClusterError: Outcome(2, 503),
     TrainingError: Outcome(1, 500),
 }
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from evidex.errors import DiskFullError, InputError
+from evidex.storage.objects import ObjectPlace, Place
+from evidex.storage.s3 import endpoint
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -43,6 +45,16 @@ def cache_directory(directory: Path | None = None) -> Path:
     return at_home(named) if named else Path.home() / ".cache" / "evidex"
 
 
+def derived_folder(place: Place) -> Path:
+    """Where what is derived from a gallery lies: in it, or for one in an object store in a folder of the cache."""
+    if not isinstance(place, ObjectPlace):
+        return place
+    key = hashlib.blake2b(f"{endpoint()} {place}".encode(), digest_size=12).hexdigest()
+    folder = cache_directory() / "galleries" / key
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def check_target(path: Path) -> None:
     """Refuse a file that could not be written, before the work whose outcome it is to hold.
 
@@ -58,8 +70,11 @@ def check_target(path: Path) -> None:
         raise InputError(f"'{path}' cannot be written: '{folder}' lets nobody write; name another place")
 
 
-def check_folder(path: Path) -> None:
-    """Refuse a folder that could not be made or written into, before the work."""
+def check_folder(path: Place) -> None:
+    """Refuse a folder that could not be made or written into, or a store out of reach, before the work."""
+    if isinstance(path, ObjectPlace):
+        path.listed()
+        return
     _check_name(path)
     there = next(place for place in (path, *path.absolute().parents) if os.path.lexists(place))
     if not there.is_dir():
@@ -83,11 +98,13 @@ def _check_name(path: Path) -> None:
 
 
 @contextmanager
-def telling_full_disk(place: Path) -> Iterator[None]:
-    """Say which disk is full, where writing to ``place`` fails for that."""
+def telling_full_disk(place: Place) -> Iterator[None]:
+    """Say which disk is full, or which store fails, where writing to ``place`` does not succeed for that."""
     try:
         yield
     except OSError as error:
+        if isinstance(place, ObjectPlace) and (trouble := place.trouble(error)) is not None:
+            raise trouble from None
         # Libraries that write by themselves pass the system's number on in words only.
         told = re.search(r"\(os error (\d+)\)", str(error))
         code = error.errno or (int(told[1]) if told else 0)
@@ -99,12 +116,15 @@ def telling_full_disk(place: Path) -> Iterator[None]:
         ) from None
 
 
-def write_atomic(path: Path, content: bytes | str, *, durable: bool = True) -> None:
+def write_atomic(path: Place, content: bytes | str, *, durable: bool = True) -> None:
     """Replace ``path`` by ``content`` so that a crash leaves the old file or the new one, never a part.
 
     Without ``durable`` a power cut may leave anything: for what can be made again and is checked when it is read.
     """
     data = content.encode() if isinstance(content, str) else content
+    if isinstance(path, ObjectPlace):
+        path.write_bytes(data)
+        return
     with telling_full_disk(path):
         _write_atomic(path, data, durable)
 
@@ -127,7 +147,7 @@ def _write_atomic(path: Path, data: bytes, durable: bool) -> None:
         sync_directory(path.parent)
 
 
-def write_json_atomic(path: Path, value: Mapping[str, Any] | list[Any]) -> None:
+def write_json_atomic(path: Place, value: Mapping[str, Any] | list[Any]) -> None:
     """Write ``value`` as JSON in UTF-8; where a name holds bytes that are none, in ASCII, which keeps them."""
     text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):

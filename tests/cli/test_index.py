@@ -152,7 +152,7 @@ def test_a_gallery_whose_making_was_cut_short_is_made_again(tmp_path: Path, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("evidex.retrieval.gallery.write_info", cut_short)
+        patch.setattr("evidex.retrieval.gallery_making.write_info", cut_short)
         with pytest.raises(KeyboardInterrupt):
             Gallery.create(tmp_path / "g", tiny_model())
     assert len(Gallery.create(tmp_path / "g", tiny_model())) == 0

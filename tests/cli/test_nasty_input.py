@@ -74,7 +74,7 @@ VALUES: list[tuple[str, str, tuple[str, ...]]] = [
     ("sample", "--count", NUMBERS),
     ("sample", "--size", (*NUMBERS, "1", "99999")),
     ("serve", "--gallery", PLACES),
-    ("serve", "--part", ("", "http://[", "ftp://x", "http://a:99999")),
+    ("search", "--cluster", ("", "here", "http://[", "ftp://x", "a:99999")),
     ("serve", "--timeout", NUMBERS),
     ("serve", "--refresh", NUMBERS),
 ]

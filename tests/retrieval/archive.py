@@ -42,7 +42,7 @@ def rewrite(gallery: Gallery, path: Path, content: str) -> None:
     from evidex.retrieval.soundness.seal import digest_of_bytes, store
 
     name = str(path.relative_to(gallery.path))
-    store(gallery.path, name, lambda place: place.write_text(content), digest_of_bytes(content.encode()))
+    store(gallery.path, name, lambda place: place.write_bytes(content.encode()), digest_of_bytes(content.encode()))
 
 
 def picture(seed: int, size: tuple[int, int] = (48, 40)) -> Image.Image:

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from evidex.retrieval.certainty.calibrating import GuaranteeRequest, KnownQuery, calibrate
-from evidex.retrieval.certainty.calibration_store import calibration_path
+from evidex.retrieval.certainty.calibration_store import calibration_name
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.refine import Refining
@@ -78,7 +78,7 @@ def test_a_guarantee_is_made_only_of_searches_like_those_it_was_tested_on(tmp_pa
     fewer = Refining(refiner=RsRefiner(copies=1))
     assert Retriever(made).search(text=texts[0], top=20, refine=fewer).guarantee is None
 
-    path = calibration_path(made, "text", "images")
+    path = made.path / calibration_name("text", "images")
     stored = json.loads(path.read_text())
     older = [{k: v for k, v in g.items() if k not in _TESTED_FOR} for g in stored["guarantees"]]
     rewrite(made, path, json.dumps(stored | {"format": 1, "guarantees": older}))

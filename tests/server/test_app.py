@@ -191,7 +191,7 @@ def test_the_schema_has_examples_that_work(settings: Settings) -> None:
     assert codes == [200, 200, 404, 200]
     assert set(schema["paths"]) == {
         "/search", "/search/batch", "/items/{item_id}", "/items/{item_id}/neighbours", "/items/{item_id}/thumbnail",
-        "/items/{item_id}/preview", "/part/scan", "/part/vectors/{item_id}", "/gallery", "/health", "/ready",
+        "/items/{item_id}/preview", "/gallery", "/health", "/ready",
         "/metrics",
     }  # fmt: skip
     assert "multipart/form-data" in schema["paths"]["/search"]["post"]["requestBody"]["content"]

@@ -13,15 +13,13 @@ from PIL import Image
 
 from evidex.data.items import ReadOptions
 from evidex.data.rendering import TileOptions
-from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
-from evidex.retrieval.parts.part import Part
 from evidex.server.settings import Settings
 from tests.data.serving import serving
 from tests.data.stac.catalogs import item, write, write_catalog
 from tests.retrieval.archive import picture, tiny_model, write_raster
-from tests.server.places import asking, live
+from tests.server.places import asking
 
 
 @pytest.fixture(scope="module")
@@ -100,13 +98,3 @@ def test_a_scene_that_is_sent_is_read_as_the_gallerys_scenes(tmp_path: Path) -> 
     assert [said.status_code for said in (unfit, *large)] == [415, 413, 413]
     assert large[1].json()["error"] == "'deep.tif' has 512×512 pixels, over 100000"
     assert unfit.json()["error"].startswith("'six.tif' has 6 bands; choose three")
-
-
-def test_parts_are_asked_with_the_same_filters(gallery: Gallery, tmp_path: Path) -> None:
-    vectors = np.asarray(gallery.vectors[:1])
-    with live(Settings(gallery.path, port=0, static=tmp_path)) as address:
-        part = Part(address)
-        assert part.scan(vectors, Filters(collection="summer", max_cloud=10), "images", 5).result.count == 2
-        found = part.scan(vectors, Filters(max_cloud=95), "images", 5)
-    assert found.result.count == 4
-    assert {row.item.id for row in found.rows if row.item} == {"scene-0", "scene-1", "scene-2", "far"}

@@ -73,7 +73,7 @@ def until_running(address: str, number: int) -> None:
     raise AssertionError(f"there never were {number} requests under way")
 
 
-@pytest.mark.parametrize("route", ["/search", "/search/batch", "/part/scan"])
+@pytest.mark.parametrize("route", ["/search", "/search/batch"])
 @pytest.mark.parametrize("kind", ["application/json", "multipart/form-data; boundary=x"])
 def test_a_client_that_leaves_inside_its_body_is_counted_as_such_and_not_logged(
     settings: Settings,

@@ -17,6 +17,7 @@ import pytest
 from evidex.errors import DamagedError
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Search
+from evidex.retrieval.searchable import OwnRows
 from evidex.retrieval.soundness import checks
 from evidex.server.engine import Engine
 from evidex.server.metrics import Metrics
@@ -122,7 +123,8 @@ def _patrol(engine: Engine) -> None:
 
 def test_what_is_served_rounded_is_scored_with_sound_vectors(gallery: Gallery) -> None:
     exact = Engine(Gallery.open(gallery.path, tiny_model()), Metrics()).run(Search("text", 3), ["a river"])[0]
-    engine = Engine(Gallery.open(gallery.path, tiny_model()), Metrics(), "int8")
+    opened = Gallery.open(gallery.path, tiny_model())
+    engine = Engine(opened, Metrics(), OwnRows(opened, precision="int8"))
     engine.warm_up()
     _flip(_mapped(gallery.path))
     found = engine.run(Search("text", 3), ["a river"])[0]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")],
+    gallery: Annotated[str, typer.Option(help="Folder of the gallery, or s3://BUCKET/PREFIX.", metavar="PLACE")],
     queries: Annotated[
         Path | None,
         typer.Option(
@@ -77,7 +77,7 @@ def _by_itself(gallery: Gallery, rng: np.random.Generator, score: str | None) ->
 
     outcomes = self_calibrate(gallery, rng, score=score)
     if not outcomes:
-        raise InputError(f"'{gallery.path}' holds no pictures to calibrate itself by; give --queries or --dataset")
+        raise InputError(f"'{gallery.place}' holds no pictures to calibrate itself by; give --queries or --dataset")
     forget(gallery)  # only now: what was given stays where this fails
     return outcomes
 

@@ -36,7 +36,7 @@ _PICTURE_COLUMNS = 18
 
 def command(
     text: Annotated[str | None, typer.Argument(help="What to look for, in words.")] = None,
-    gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")] = ...,  # type: ignore[assignment]
+    gallery: Annotated[str, typer.Option(help="Folder of the gallery, or s3://BUCKET/PREFIX.", metavar="PLACE")] = ...,  # type: ignore[assignment]
     image: Annotated[Path | None, typer.Option(help="An example image to look for, instead of words.")] = None,
     bands: ExampleBands = None,
     sensor: ExampleSensor = None,
@@ -49,6 +49,7 @@ def command(
     max_cloud: MaxCloud = None,
     among: Annotated[str | None, typer.Option(help="Look among 'images' or 'texts'; default: images.")] = None,
     model: Annotated[str | None, typer.Option(help="The gallery's model, if it has moved.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Scan on this Ray cluster: HOST:PORT, auto or local.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     as_geojson: Annotated[bool, typer.Option("--geojson", help="Print the hits as GeoJSON features.")] = False,
     stac: Stac = None,
@@ -75,9 +76,10 @@ def command(
         check_sheet(sheet)
     filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob, collection, max_cloud)
     opened = Gallery.open(gallery, _loaded(model))
-    warming = warm_up(opened, "text" if image is None else "image")
+    warming = warm_up(opened, "text" if image is None else "image", scans=cluster is None)
     example = image if image is None or (bands is None and sensor is None) else _rendered(image, bands, sensor)
-    found = Retriever(opened).search(text=text, image=example, top=top, filters=filters, among=among)  # type: ignore[arg-type]
+    with Retriever(opened, cluster=cluster) as asked:
+        found = asked.search(text=text, image=example, top=top, filters=filters, among=among)  # type: ignore[arg-type]
     if image is not None:
         found = replace(found, query=printable(str(image)))
     (answer,) = with_reasons([found], opened, filters, among)  # type: ignore[arg-type]

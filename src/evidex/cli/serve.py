@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from evidex.storage.objects import place_of
+
 
 def command(
-    gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")],
+    gallery: Annotated[str, typer.Option(help="Folder of the gallery, or s3://BUCKET/PREFIX.", metavar="PLACE")],
     host: Annotated[str, typer.Option(help="Address to listen at; the default is reached from this machine only.")] = (
         "127.0.0.1"
     ),
@@ -17,13 +18,11 @@ def command(
     token: Annotated[
         str | None, typer.Option(envvar="EVIDEX_TOKEN", help="Clients must send this as bearer token.")
     ] = None,
-    part: Annotated[
-        list[str] | None,
-        typer.Option(help="Another evidex server that holds more of the archive, http://HOST:PORT; may be repeated."),
+    cluster: Annotated[str | None, typer.Option(help="Scan on this Ray cluster: HOST:PORT, auto or local.")] = None,
+    shards: Annotated[
+        int | None, typer.Option(min=1, help="Processes that share the rows there; or one a node.")
     ] = None,
-    part_token: Annotated[
-        str | None, typer.Option(envvar="EVIDEX_PART_TOKEN", help="Bearer token of those servers.")
-    ] = None,
+    replicas: Annotated[int, typer.Option(min=1, help="Copies of each shard there, on different nodes.")] = 1,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     max_body: Annotated[int, typer.Option(min=1, help="Largest body of a request, in MiB.")] = 32,
     max_pixels: Annotated[int, typer.Option(min=1, help="Largest picture that may be sent.")] = 40_000_000,
@@ -49,12 +48,13 @@ def command(
     from evidex.server.settings import Settings
 
     settings = Settings(
-        gallery=gallery,
+        gallery=place_of(gallery),
         host=host,
         port=port,
         token=token,
-        parts=tuple(part or ()),
-        part_token=part_token,
+        cluster=cluster,
+        shards=shards,
+        replicas=replicas,
         max_body_bytes=max_body * 2**20,
         max_pixels=max_pixels,
         max_top=max_top,

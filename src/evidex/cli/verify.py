@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")],
+    gallery: Annotated[str, typer.Option(help="Folder of the gallery, or s3://BUCKET/PREFIX.", metavar="PLACE")],
     repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended from what is sound.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:

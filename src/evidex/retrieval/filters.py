@@ -6,14 +6,13 @@ import fnmatch
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evidex.data.footprints import Bounds
 from evidex.errors import InputError
-from evidex.retrieval.gallery import Gallery
 
 Mask = NDArray[np.bool_]
 Target = Literal["images", "texts"]
@@ -50,13 +49,23 @@ class Filters:
 NO_FILTERS = Filters()
 
 
-class Selector:
-    """Answers filters over one version of a gallery; columns are read when first needed."""
+class Columns(Protocol):
+    """Rows of one version of a gallery, all or some, column by column."""
 
-    def __init__(self, gallery: Gallery) -> None:
-        self._gallery = gallery
-        self.version = gallery.version
-        kinds = gallery.column("kind").dictionary_encode()
+    @property
+    def version(self) -> int: ...
+
+    def column(self, name: str) -> Any:
+        """As an Arrow array."""
+
+
+class Selector:
+    """Answers filters over one version of a gallery's rows; columns are read when first needed."""
+
+    def __init__(self, rows: Columns) -> None:
+        self._rows = rows
+        self.version = rows.version
+        kinds = rows.column("kind").dictionary_encode()
         names = kinds.dictionary.to_pylist()
         is_text = np.array([name == "text" for name in names] or [False])
         self._texts: Mask = is_text[kinds.indices.to_numpy(zero_copy_only=False)] if names else np.zeros(0, np.bool_)
@@ -81,13 +90,13 @@ class Selector:
         if filters.collection is not None:
             kept = kept & self._in_collection(filters.collection)
         if filters.max_cloud is not None:
-            clouds = self._gallery.column("cloud_cover").to_numpy(zero_copy_only=False)
+            clouds = self._rows.column("cloud_cover").to_numpy(zero_copy_only=False)
             kept = kept & (clouds <= filters.max_cloud)  # NaN, where unknown, is not
         return None if kept.all() else kept
 
     def _in_box(self, box: Bounds) -> Mask:
         if self._boxes is None:
-            self._boxes = _boxes(self._gallery.column("footprint"))
+            self._boxes = _boxes(self._rows.column("footprint"))
         west, south, east, north = self._boxes.T
         eastern_end = box.east if box.east >= box.west else box.east + 360.0
         inside = np.zeros(len(west), np.bool_)
@@ -100,18 +109,18 @@ class Selector:
         if self._times is None:
             import pyarrow as pa
 
-            micros = self._gallery.column("acquired").cast(pa.int64())
+            micros = self._rows.column("acquired").cast(pa.int64())
             self._times = micros.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / 1e6
         return self._times
 
     def _in_collection(self, name: str) -> Mask:
         import pyarrow.compute as pc
 
-        same = pc.equal(self._gallery.column("collection"), name).fill_null(False)
+        same = pc.equal(self._rows.column("collection"), name).fill_null(False)
         return np.asarray(same.to_numpy(zero_copy_only=False), np.bool_)
 
     def _matches(self, pattern: str) -> Mask:
-        paths = self._gallery.column("path").dictionary_encode()  # a scene's tiles share one path
+        paths = self._rows.column("path").dictionary_encode()  # a scene's tiles share one path
         whole = re.compile(fnmatch.translate(pattern))
         tail = re.compile(fnmatch.translate(f"*/{pattern.lstrip('/')}"))
         hits = np.array(

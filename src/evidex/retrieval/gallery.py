@@ -12,11 +12,11 @@ checked.json       which files were found to be as sealed, and when; derived
 from __future__ import annotations
 
 import logging
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,20 +24,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import GalleryError, NotFoundError
-from evidex.files import telling_full_disk
+from evidex.files import derived_folder, telling_full_disk
 from evidex.progress import Progress, silent
-from evidex.retrieval.gallery_folder import check_free, held
-from evidex.retrieval.gallery_info import FORMAT, GalleryInfo, read_info, write_info
-from evidex.retrieval.gallery_model import OWN_MODEL, check_model, known_source, load_model_of
-from evidex.retrieval.rows import NOT_FOR_HITS, Row, from_table, records_in, to_table
+from evidex.retrieval.gallery_folder import folder_of, held
+from evidex.retrieval.gallery_info import GalleryInfo, read_info
+from evidex.retrieval.gallery_making import make_gallery
+from evidex.retrieval.gallery_model import check_model, load_model_of
+from evidex.retrieval.rows import NOT_FOR_HITS, Row, WrittenRows, from_table, records_in, to_table
 from evidex.retrieval.scan.precision import Precision, ScanVectors, scan_vectors
-from evidex.retrieval.sealing import MODEL, complete, seal_all, seal_table
+from evidex.retrieval.sealing import complete, seal_table
 from evidex.retrieval.soundness.checks import FileChecks
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
-from evidex.retrieval.soundness.seal import Seal
-from evidex.retrieval.table import ROWS, add_missing_columns, batches_of, files_of, new_table, open_table, reading
+from evidex.retrieval.soundness.seal import Digest, Seal
+from evidex.retrieval.table import add_missing_columns, batches, compact, files_of, newest_table, open_table, reading
 from evidex.retrieval.taking import IDS_AT_ONCE, column, id_filter, take, with_ids
 from evidex.retrieval.vector_file import map_vectors
+from evidex.retrieval.written_rows import commit_fragments
+from evidex.storage.objects import ObjectPlace, Place, place_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -45,7 +48,6 @@ if TYPE_CHECKING:
     from evidex.encoders.model import Model
     from evidex.retrieval.indexing import IndexOptions, IndexReport
 
-_ROWS_IN_FRAGMENT = 65536
 _KEEP_VERSIONS = timedelta(hours=1)
 _LOG = logging.getLogger("evidex.gallery")
 
@@ -57,58 +59,52 @@ class Gallery:
     mapped vectors, which are made again from the table.
     """
 
-    def __init__(self, path: Path, info: GalleryInfo, model: Model | None, seal: Seal | None) -> None:
-        self.path = path
+    def __init__(self, place: Place, info: GalleryInfo, model: Model | None, seal: Seal | None) -> None:
+        self.place = place
+        self.derived = derived_folder(place)  # of what can be made again: the vectors as they are mapped
         self.info = info
-        self.checks = FileChecks(path, seal)
+        self.checks = FileChecks(place, seal)
         self._model = model
-        self._dataset = open_table(path, info.dim, self.checks)
+        self._dataset = open_table(place, info.dim, self.checks)
         self._version = int(self._dataset.version)
-        self._files = files_of(path, self._dataset)
+        self._files = files_of(place, self._dataset)
         self._mapped: MappedVectors | None = None
         self._scanned: dict[Precision, ScanVectors] = {}
         self._columns: dict[str, Any] = {}
 
     @classmethod
-    def create(cls, path: str | Path, model: Model, *, source: str | Path | None = None) -> Gallery:
-        """Make an empty gallery for vectors of ``model``.
+    def create(cls, path: str | Place, model: Model, *, source: str | Path | None = None) -> Gallery:
+        """Make an empty gallery for vectors of ``model``, in a folder or at ``s3://BUCKET/PREFIX``.
 
         ``source`` is what `load_model` was given for it. Without one a copy of the model is put into the gallery, so
         that it can be opened again anywhere.
         """
-        folder = Path(path)
-        model.check_inner_product()
-        check_free(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        with held(folder, wait=True):
-            check_free(folder)  # another process may have made it meanwhile
-            where = known_source(model, source)
-            if where == OWN_MODEL:
-                model.save(folder / MODEL)
-            info = GalleryInfo(FORMAT, model.fingerprint, where, model.dim, model.temperature)
-            shutil.rmtree(folder / ROWS, ignore_errors=True)  # empty, of a making that was cut short
-            new_table(folder, info.dim)
-            seal, _ = seal_all(folder, asdict(info), 1)
-            write_info(folder, info)  # the last: with it the gallery is there
-        return cls(folder, info, model, seal)
+        place = place_of(path)
+        info, seal = make_gallery(place, model, source)
+        return cls(place, info, model, seal)
 
     @classmethod
-    def open(cls, path: str | Path, model: Model | None = None) -> Gallery:
+    def open(cls, path: str | Place, model: Model | None = None) -> Gallery:
         """Open a gallery; ``model`` must be the one it was made with and is loaded when needed if not given."""
-        folder = Path(path)
+        folder = place_of(path)
         info, seal = read_info(folder)
         if model is not None:
             check_model(folder, info, model)
         gallery = cls(folder, info, model, seal)
         if not gallery.checks.covers(gallery._files, gallery._version):  # a kill came between a commit and its seal
-            with suppress(GalleryError, OSError), gallery.writing():  # or a writer is at work, and seals it itself
-                pass
+            with suppress(GalleryError, OSError), gallery.writing(at_once=True):
+                pass  # or a writer is at work, and seals it itself
         return gallery
+
+    @property
+    def path(self) -> Path:
+        """The folder of a gallery on this machine."""
+        return folder_of(self.place)
 
     @property
     def model(self) -> Model:
         if self._model is None:
-            self._model = load_model_of(self.path, self.info, self.checks)
+            self._model = load_model_of(self.place, self.info, self.checks)
         return self._model
 
     @property
@@ -129,15 +125,15 @@ class Gallery:
         return self._dataset
 
     def __len__(self) -> int:
-        with reading(self.path):
+        with reading(self.place):
             return int(self._dataset.count_rows())
 
     @property
     def mapped(self) -> MappedVectors:
         """The vectors as they lie on the disk, not yet held against their checksums."""
         if self._mapped is None:
-            with reading(self.path):
-                self._mapped = map_vectors(self.path, self._table, self.dim)
+            with reading(self.place):
+                self._mapped = map_vectors(self.derived, self._table, self.dim)
         return self._mapped
 
     @property
@@ -151,10 +147,10 @@ class Gallery:
 
     def remake_vectors(self) -> None:
         """Write the mapped vectors anew from the table, of which they are a copy."""
-        _LOG.warning("the mapped vectors of '%s' were damaged and are made again from its table", self.path)
+        _LOG.warning("the mapped vectors of '%s' were damaged and are made again from its table", self.place)
         self._scanned = {}
-        with reading(self.path):
-            self._mapped = map_vectors(self.path, self._table, self.dim, anew=True)
+        with reading(self.place):
+            self._mapped = map_vectors(self.derived, self._table, self.dim, anew=True)
 
     def scan_vectors(self, precision: Precision = "float32") -> ScanVectors:
         """The vectors as a scan reads them; rounded ones are made once a version and held in memory."""
@@ -175,8 +171,7 @@ class Gallery:
 
     def patrol(self) -> Iterator[None]:
         """Read everything again though nothing tells of a change, piece by piece; DamagedError as `check`."""
-        yield from self.mapped.patrol()
-        yield from self.checks.patrol(self._files)
+        return chain(self.mapped.patrol(), self.checks.patrol(self._files))
 
     @property
     def _table(self) -> Any:
@@ -187,7 +182,7 @@ class Gallery:
     def refresh(self) -> bool:
         """Move to the newest version; whether anything is new."""
         before = self._version
-        self._reopen()
+        self._moved_to(open_table(self.place, self.dim, self.checks))
         return self._version != before
 
     def rows(self, positions: Sequence[int]) -> list[Row]:
@@ -195,7 +190,7 @@ class Gallery:
         if not len(positions):
             return []
         names = [name for name in self._dataset.schema.names if name not in NOT_FOR_HITS]
-        with reading(self.path):
+        with reading(self.place):
             return from_table(take(self._table, positions, names))
 
     def find(self, row_id: str) -> Row:
@@ -207,13 +202,13 @@ class Gallery:
 
     def find_with_vectors(self, ids: Sequence[str]) -> list[tuple[Row, NDArray[np.float32]]]:
         """The rows with these ids and their vectors, in the table's order."""
-        with reading(self.path):
+        with reading(self.place):
             return list(with_ids(self._table, ids))
 
     def column(self, name: str) -> Any:
         """One column of all rows as an Arrow array, kept until the gallery moves on."""
         if name not in self._columns:
-            with reading(self.path):
+            with reading(self.place):
                 self._columns[name] = column(self._table, name)
         return self._columns[name]
 
@@ -225,7 +220,7 @@ class Gallery:
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """All rows in their order as Arrow batches."""
-        return batches_of(self.path, self._table, columns)
+        return batches(self.place, self._table, columns)
 
     def open_image(self, row: Row, *, longest: int = 512) -> Image:
         """The picture of a row as it was encoded, at most ``longest`` pixels a side."""
@@ -256,12 +251,15 @@ class Gallery:
         return index_texts(self, texts, source, progress)
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold the gallery for one writer; the hold ends with the process, however it ends."""
-        with held(self.path):
+    def writing(self, *, at_once: bool = False) -> Iterator[None]:
+        """Hold the gallery for one writer; the hold ends with the process, however it ends.
+
+        While another holds it this is a GalleryError; in an object store a wait, unless it must be ``at_once``.
+        """
+        with held(self.place, wait=isinstance(self.place, ObjectPlace) and not at_once):
             self.refresh()
             self.complete_seal()
-            if add_missing_columns(self.path, self._table, self.dim):
+            if add_missing_columns(self.place, self._table, self.dim):
                 self._committed()
             yield
 
@@ -280,61 +278,62 @@ class Gallery:
             self._committed(self._dataset, lost="")
 
     def complete_seal(self) -> None:
-        self.info = complete(self.path, self.info, self._version, self._files, self.checks)
+        self.info = complete(self.place, self.info, self._dataset, self._files, self.checks)
 
     def append(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
         """Commit new rows; when this returns they are there to stay."""
         import lance
 
         if rows:
-            with telling_full_disk(self.path):
+            with telling_full_disk(self.place):
                 newest = lance.write_dataset(to_table(rows, vectors), self._table, mode="append")
             self._committed(newest)
+
+    def append_written(self, written: Sequence[WrittenRows]) -> None:
+        """Commit rows that other processes wrote beside the table, all in one step."""
+        if written:
+            with telling_full_disk(self.place):
+                newest = commit_fragments(self.place, self._table, [each.fragments for each in written])
+            self._committed(newest, digests={name: digest for each in written for name, digest in each.digests.items()})
 
     def replace(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
         """Commit rows in place of those with the same ids, in one step."""
         if rows:
             merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-            with telling_full_disk(self.path):
+            with telling_full_disk(self.place):
                 merge.execute(to_table(rows, vectors))
             self._committed()
 
     def remove(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), IDS_AT_ONCE):
-            with telling_full_disk(self.path):
+            with telling_full_disk(self.place):
                 self._table.delete(id_filter(ids[start : start + IDS_AT_ONCE]))
             self._committed()
 
     def compact(self) -> None:
         """Join the many small pieces that commits leave, and forget versions that nobody reads any more."""
-        with telling_full_disk(self.path):
-            self._table.optimize.compact_files(
-                target_rows_per_fragment=_ROWS_IN_FRAGMENT, materialize_deletions_threshold=0.0
-            )
+        compact(self.place, self._table)
         self._committed()
-        with telling_full_disk(self.path):
+        with telling_full_disk(self.place):
             self._dataset.cleanup_old_versions(older_than=_KEEP_VERSIONS)
         self._committed()
 
     def pieces(self) -> int:
         return len(self._dataset.get_fragments())
 
-    def _committed(self, dataset: Any = None, *, lost: str | None = None) -> None:
+    def _committed(
+        self, dataset: Any = None, *, lost: str | None = None, digests: Mapping[str, Digest] | None = None
+    ) -> None:
         """Seal what this process has just written, and go on with it."""
-        import lance
-
-        newest = lance.dataset(str(self.path / ROWS)) if dataset is None else dataset
-        if (sealed := seal_table(self.path, int(newest.version), lost=lost)) is not None:
+        newest = newest_table(self.place) if dataset is None else dataset
+        if (sealed := seal_table(self.place, newest, lost=lost, digests=digests)) is not None:
             self.checks.adopt(*sealed)
         self._moved_to(newest)
-
-    def _reopen(self) -> None:
-        self._moved_to(open_table(self.path, self.dim, self.checks))
 
     def _moved_to(self, dataset: Any) -> None:
         """Look at another version. Lance moves a dataset itself along with its own changes, so ours is kept apart."""
         self._dataset = dataset
         if self._version != dataset.version:
             self._version = int(dataset.version)
-            self._files = files_of(self.path, dataset)
+            self._files = files_of(self.place, dataset)
             self._mapped, self._scanned, self._columns = None, {}, {}

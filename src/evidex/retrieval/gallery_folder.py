@@ -11,14 +11,21 @@ from evidex.retrieval.gallery_info import INFO
 from evidex.retrieval.sealing import MODEL
 from evidex.retrieval.soundness.seal import SEAL, read_seal
 from evidex.retrieval.table import ROWS
+from evidex.storage.objects import ObjectPlace, Place
 
 _WRITER = ".writer"
 _DATA = f"{ROWS}/data"
 
 
 @contextmanager
-def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
+def held(folder: Place, *, wait: bool = False) -> Iterator[None]:
     """Hold ``folder`` against other writers; the hold ends with the process, however it ends."""
+    if isinstance(folder, ObjectPlace):
+        from evidex.storage.lease import lease
+
+        with lease(folder, wait=wait):
+            yield
+        return
     import fcntl
 
     with (folder / _WRITER).open("a+") as stream:
@@ -31,7 +38,14 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
         yield
 
 
-def check_free(folder: Path) -> None:
+def folder_of(place: Place) -> Path:
+    """The folder of a gallery that lies on this machine."""
+    if isinstance(place, ObjectPlace):
+        raise GalleryError(f"'{place}' is no folder of this machine")
+    return place
+
+
+def check_free(folder: Place) -> None:
     """Raise GalleryError where no gallery can be made; where the making of one was cut short, one can."""
     if (folder / INFO).exists():
         raise GalleryError(f"'{folder}' is a gallery already; open it with Gallery.open, or choose another folder")
@@ -44,6 +58,8 @@ def check_free(folder: Path) -> None:
             f"'{folder}' is a gallery without its {INFO}; 'evidex verify --gallery {folder} --repair' writes it again"
         )
     names = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {""}
-    begun = _WRITER in names and all(name in (MODEL, ROWS, SEAL) or name.startswith(".") for name in names)
+    begun = any(name.startswith(_WRITER) for name in names) and all(
+        name in (MODEL, ROWS, SEAL) or name.startswith(".") for name in names
+    )
     if names and (rows or not begun):
         raise GalleryError(f"'{folder}' exists and is no gallery; choose a new folder")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any
 
 from evidex.documents import parse_json
 from evidex.errors import GalleryError
 from evidex.files import write_json_atomic
 from evidex.retrieval.soundness.seal import SEAL, Seal, damaged, read_seal
+from evidex.storage.objects import Place
 
 FORMAT = 2
 INFO = "gallery.json"
@@ -43,11 +43,11 @@ class GalleryInfo:
             raise ValueError(f"temperature {self.temperature!r} is no positive number")
 
 
-def write_info(folder: Path, info: GalleryInfo) -> None:
+def write_info(folder: Place, info: GalleryInfo) -> None:
     write_json_atomic(folder / INFO, asdict(info))
 
 
-def read_info(folder: Path) -> tuple[GalleryInfo, Seal | None]:
+def read_info(folder: Place) -> tuple[GalleryInfo, Seal | None]:
     """What a gallery says of itself, by the seal's copy where gallery.json is damaged; with the seal, if it has one."""
     try:
         info = _parsed(folder)
@@ -71,7 +71,7 @@ def read_info(folder: Path) -> tuple[GalleryInfo, Seal | None]:
     return sealed, seal
 
 
-def parse_info(folder: Path) -> GalleryInfo | None:
+def parse_info(folder: Place) -> GalleryInfo | None:
     """gallery.json alone; None where it cannot be read."""
     try:
         return _parsed(folder)
@@ -83,7 +83,7 @@ class _Unreadable(Exception):
     pass
 
 
-def _parsed(folder: Path) -> GalleryInfo:
+def _parsed(folder: Place) -> GalleryInfo:
     try:
         content = parse_json((folder / INFO).read_bytes())
         if not isinstance(content, dict) or set(content) != {field.name for field in fields(GalleryInfo)}:
@@ -98,7 +98,7 @@ def _parsed(folder: Path) -> GalleryInfo:
         raise _Unreadable(f"cannot be read ({' '.join(str(error).split())[:120]})") from None
 
 
-def _newer_format(folder: Path) -> int | None:
+def _newer_format(folder: Place) -> int | None:
     try:
         version: Any = parse_json((folder / INFO).read_bytes())["format"]
     except (OSError, ValueError, TypeError, KeyError):
@@ -106,14 +106,14 @@ def _newer_format(folder: Path) -> int | None:
     return version if type(version) is int and version > FORMAT else None
 
 
-def _of_seal(folder: Path, seal: Seal) -> GalleryInfo:
+def _of_seal(folder: Place, seal: Seal) -> GalleryInfo:
     try:
         return GalleryInfo(**seal.gallery)
     except (ValueError, TypeError) as error:
         raise damaged(folder, f"{SEAL} does not describe a gallery ({error})") from None
 
 
-def _without_seal(folder: Path, info: GalleryInfo | None, problem: str | None) -> GalleryInfo:
+def _without_seal(folder: Place, info: GalleryInfo | None, problem: str | None) -> GalleryInfo:
     if info is not None:
         if info.format > FORMAT:
             raise GalleryError(f"'{folder}' has gallery format {info.format}, newer than {FORMAT}; update evidex")

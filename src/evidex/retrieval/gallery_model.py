@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evidex.errors import GalleryError, ModelError
+from evidex.files import derived_folder
 from evidex.retrieval.gallery_info import GalleryInfo
 from evidex.retrieval.sealing import MODEL
 from evidex.retrieval.soundness.checks import FileChecks
+from evidex.storage.objects import ObjectPlace, Place
 
 if TYPE_CHECKING:
     from evidex.encoders.model import Model
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
 OWN_MODEL = "(in the gallery)"
 
 
-def load_model_of(folder: Path, info: GalleryInfo, checks: FileChecks) -> Model:
+def load_model_of(folder: Place, info: GalleryInfo, checks: FileChecks) -> Model:
     """The gallery's model; GalleryError where it cannot be loaded or is another by now."""
     from evidex.encoders.model import load_model
 
@@ -25,7 +29,7 @@ def load_model_of(folder: Path, info: GalleryInfo, checks: FileChecks) -> Model:
         checks.check([MODEL])
         checks.keep()
     try:
-        model = load_model(folder / MODEL if own else info.model)
+        model = load_model(_file_of(folder / MODEL, info) if own else info.model)
     except ModelError as error:
         raise GalleryError(
             f"'{folder}' was made with model '{info.model}', which cannot be loaded ({error}); name it with --model"
@@ -34,7 +38,29 @@ def load_model_of(folder: Path, info: GalleryInfo, checks: FileChecks) -> Model:
     return model
 
 
-def check_model(folder: Path, info: GalleryInfo, model: Model) -> None:
+def put_model(folder: Place, model: Model) -> None:
+    """Put a copy of the model into the gallery."""
+    if not isinstance(folder, ObjectPlace):
+        model.save(folder / MODEL)
+        return
+    with tempfile.TemporaryDirectory(prefix="evidex-") as scratch:
+        model.save(Path(scratch) / MODEL)
+        (folder / MODEL).copy_from(Path(scratch) / MODEL)
+
+
+def _file_of(place: Place, info: GalleryInfo) -> Path:
+    """The model's file on this machine: a model is mapped, so that of a store is fetched once."""
+    if not isinstance(place, ObjectPlace):
+        return place
+    target = derived_folder(place.parent) / f"model-{info.model_fingerprint[:16]}.safetensors"
+    if not target.exists():
+        scratch = target.with_suffix(f".{os.getpid()}")
+        place.copy_to(scratch)
+        scratch.replace(target)
+    return target
+
+
+def check_model(folder: Place, info: GalleryInfo, model: Model) -> None:
     if model.fingerprint != info.model_fingerprint:
         raise GalleryError(
             f"'{folder}' was made with another model ({info.model_fingerprint[:12]}, not {model.fingerprint[:12]}); "

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 LARGEST_TOP = 10_000
+_NO_VECTORS = np.empty((0, 0), np.float32)
 
 
 @dataclass(frozen=True)
@@ -56,19 +57,43 @@ class _Found:
 
 
 class Retriever:
-    """Searches one gallery, or the ``rows`` of one that lies on several machines.
+    """Searches one gallery, here or on the Ray cluster at the address ``cluster`` (`evidex.cluster.connection`).
+
+    There ``shards`` processes, one for each node if not said otherwise, hold a range of the rows each, in so many
+    ``replicas``. Use it in a ``with`` block or call `close` at the end. ``rows`` are given by who has them already.
 
     Without a calibration none is refined, and none refused but texts that are out of domain or find no match.
     """
 
     def __init__(
-        self, gallery: Gallery, *, rows: Searchable | None = None, abstain_ratio: float = ABSTAIN_RATIO
+        self,
+        gallery: Gallery,
+        *,
+        rows: Searchable | None = None,
+        cluster: str | None = None,
+        shards: int | None = None,
+        replicas: int = 1,
+        abstain_ratio: float = ABSTAIN_RATIO,
     ) -> None:
         if not 0.0 <= abstain_ratio <= 1.0:
             raise InputError(f"abstain_ratio {abstain_ratio:g} is not between 0 and 1")
         self.gallery = gallery
-        self.rows: Searchable = OwnRows(gallery) if rows is None else rows
+        if cluster is None and (shards is not None or replicas != 1):
+            raise InputError("shards and replicas are of a cluster; give its address too")
+        if rows is None:
+            rows = OwnRows(gallery) if cluster is None else _sharded(gallery, cluster, shards, replicas)
+        self.rows = rows
         self._abstain_ratio = abstain_ratio
+
+    def close(self) -> None:
+        """End what was started on a cluster; where there is none, nothing happens."""
+        self.rows.close()
+
+    def __enter__(self) -> Retriever:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def refresh(self) -> bool:
         """Take up rows and calibrations that were added since; whether there are new rows."""
@@ -116,18 +141,6 @@ class Retriever:
             check_query(query, search.direction)
         return self.rows.steadily(lambda: self._answer(queries, search))
 
-    def scan_rows(
-        self, vectors: NDArray[np.float32], filters: Filters, target: Target, top: int
-    ) -> tuple[ScanResult, dict[int, Row]]:
-        """The best rows for encoded queries and the evidence of all that pass, with the rows that the ids stand for."""
-        return self.rows.steadily(lambda: self._scan_rows(vectors, filters, target, top))
-
-    def _scan_rows(
-        self, vectors: NDArray[np.float32], filters: Filters, target: Target, top: int
-    ) -> tuple[ScanResult, dict[int, Row]]:
-        found = self.rows.scan(vectors, self.rows.select(filters, target), top)
-        return found, self._looked_up(found.ids)
-
     def _looked_up(self, *ids: NDArray[np.int64]) -> dict[int, Row]:
         wanted = np.unique(np.concatenate([part.ravel() for part in ids])).tolist()
         return dict(zip(wanted, self.rows.look_up(wanted), strict=True))
@@ -146,17 +159,14 @@ class Retriever:
                 unknown[row_id] = error
         hits: dict[str, list[Hit]] = {}
         if vectors:
-            target = self.rows.default_target()
-            found, rows = self._scan_rows(np.stack(list(vectors.values())), NO_FILTERS, target, top + 1)
+            selection = self.rows.select(NO_FILTERS, self.rows.default_target())
+            found = self.rows.scan(np.stack(list(vectors.values())), selection, top + 1)
+            rows = self._looked_up(found.ids)
             for row_id, part in zip(vectors, found, strict=True):
                 like = zip((rows[row] for row in part.ids.tolist()), part.scores.tolist(), strict=True)
                 others = [(row, score) for row, score in like if row.id != row_id][:top]
                 hits[row_id] = [Hit.of(row, rank, score) for rank, (row, score) in enumerate(others, start=1)]
         return [hits[row_id] if row_id in hits else unknown[row_id] for row_id in ids]
-
-    def vector_of(self, row_id: str) -> NDArray[np.float32]:
-        """Of the row with this id; NotFoundError where there is none."""
-        return self.rows.steadily(lambda: self.rows.vector(row_id))
 
     def _answer(self, queries: Sequence[Query], search: Search) -> list[Answer]:
         target = search.among or self.rows.default_target()
@@ -189,7 +199,7 @@ class Retriever:
         scanned = time.perf_counter()
         judged: Sequence[Judged | None] = [None] * len(queries)
         if policy is not None and seen.count:
-            judged = policy.judge(seen, vectors, self.gallery.mapped.values)
+            judged = self._judged(policy, seen, vectors)
         read = readings(model, queries, vectors, search.direction)
         first = replace(seen, ids=seen.ids[:, :top], scores=seen.scores[:, :top])
         cases = [Case(part, reading, said, bar) for part, reading, said in zip(first, read, judged, strict=True)]
@@ -211,6 +221,14 @@ class Retriever:
             )
             for case, part in zip(cases, final, strict=True)
         ]
+
+    def _judged(self, policy: Policy, seen: ScanResult, vectors: NDArray[np.float32]) -> list[Judged]:
+        """A learned score looks at the vectors of the best rows, wherever they lie; they are numbered anew for it."""
+        if not policy.looks_at_rows:
+            return policy.judge(seen, vectors, _NO_VECTORS)
+        best, place = np.unique(seen.ids[:, : policy.least_top], return_inverse=True)
+        numbered = replace(seen, ids=place.reshape(len(seen), -1), scores=seen.scores[:, : policy.least_top])
+        return policy.judge(numbered, vectors, self.rows.vectors(best))
 
     def _answers(
         self, queries: Sequence[Query], found: Sequence[_Found], search: Search, guarantee: str | None
@@ -236,6 +254,13 @@ class Retriever:
             )
             for query, one in zip(queries, found, strict=True)
         ]
+
+
+def _sharded(gallery: Gallery, address: str, shards: int | None, replicas: int) -> Searchable:
+    from evidex.retrieval.sharded.fleet import ShardOptions
+    from evidex.retrieval.sharded.rows import ShardedRows
+
+    return ShardedRows(gallery, address, ShardOptions(shards, replicas))
 
 
 def _change(found: _Found, rows: dict[int, Row], refine: Refining) -> Refinement:

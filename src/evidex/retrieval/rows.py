@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -64,6 +64,17 @@ class Row:
     @property
     def file(self) -> Path:
         return Path(self.path)
+
+
+@dataclass(frozen=True)
+class WrittenRows:
+    """Rows that lie beside a table and are no part of it until they are committed."""
+
+    rows: tuple[Row, ...]
+    fragments: tuple[str, ...]
+    """What Lance says of each piece, as JSON."""
+    digests: Mapping[str, tuple[int, int]]
+    """Size and CRC-32 of the files, by name inside the gallery, read back after they were written."""
 
 
 def item_id(path: str, window: Window | None = None) -> str:

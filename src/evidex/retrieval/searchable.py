@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from evidex.errors import NotFoundError
 from evidex.retrieval.certainty.calibration_store import load_policy
 from evidex.retrieval.certainty.policy import Policy
+from evidex.retrieval.counts import Counts, count_rows
 from evidex.retrieval.filters import Filters, Mask, Selector, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.queries import Direction
@@ -27,9 +28,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Which rows may be found: as a mask of this machine's own, and as what it was made from."""
+    """Which rows may be found: as a mask, where all rows are here, and as what it is made from."""
 
-    here: Mask | None
+    mask: Mask | None
     filters: Filters
     target: Target
 
@@ -54,11 +55,43 @@ class Searchable(Protocol):
     def look_up(self, ids: Sequence[int]) -> list[Row]:
         """The rows that the ids of a scan stand for."""
 
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Of the rows that the ids of a scan stand for."""
+
     def vector(self, row_id: str) -> NDArray[np.float32]:
         """Of the row with this id; NotFoundError where there is none."""
 
+    def counts(self) -> Counts:
+        """What rows there are."""
+
+    def patrol(self) -> Iterator[None]:
+        """Read everything again, piece by piece; DamagedError where something is not what was written."""
+
+    def check(self, seconds: float) -> None:
+        """ClusterError where rows lie elsewhere and are not to be had within ``seconds``; from any thread."""
+
+    def close(self) -> None:
+        """Let go of what is held elsewhere."""
+
     def policy(self, direction: Direction, target: Target, refine_ratio: float, abstain_ratio: float) -> Policy | None:
         """What is known of usual queries against all of these rows."""
+
+
+class Policies:
+    """What is known of usual queries, read once for each kind of them."""
+
+    def __init__(self, gallery: Gallery) -> None:
+        self._gallery = gallery
+        self._known: dict[tuple[Direction, Target, float, float], Policy | None] = {}
+
+    def get(self, direction: Direction, target: Target, refine_ratio: float, abstain_ratio: float) -> Policy | None:
+        key = direction, target, refine_ratio, abstain_ratio
+        if key not in self._known:
+            self._known[key] = load_policy(self._gallery, *key)
+        return self._known[key]
+
+    def forget(self) -> None:
+        self._known = {}
 
 
 class OwnRows:
@@ -71,20 +104,16 @@ class OwnRows:
         # Rows are looked up by their position in the version that was scanned: no refresh may come in between.
         self._lock = threading.RLock()
         self._selector: Selector | None = None
-        self._policies: dict[tuple[Direction, Target, float, float], Policy | None] = {}
+        self._policies = Policies(gallery)
 
     def refresh(self) -> bool:
         with self._lock:
-            self._policies = {}
+            self._policies.forget()
             return self.gallery.refresh()
 
     def steadily(self, ask: Callable[[], T]) -> T:
-        return self.alone(lambda: steadily(self.gallery, self.refresh, ask))
-
-    def alone(self, ask: Callable[[], T]) -> T:
-        """What ``ask`` finds while nobody else searches or refreshes."""
         with self._lock:
-            return ask()
+            return steadily(self.gallery, self.refresh, ask)
 
     def default_target(self) -> Target:
         return self._current_selector().default_target()
@@ -106,13 +135,28 @@ class OwnRows:
             temperature=gallery.temperature,
             top=top,
             threads=self._threads,
-            rows=selection.here,
+            rows=selection.mask,
             exact=held.exact,
             ensure=held.ensure,
         )
 
     def look_up(self, ids: Sequence[int]) -> list[Row]:
         return self.gallery.rows(ids)
+
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        return np.asarray(self.gallery.mapped.values[ids])
+
+    def counts(self) -> Counts:
+        return count_rows(self.gallery)
+
+    def patrol(self) -> Iterator[None]:
+        yield from self.gallery.patrol()
+
+    def check(self, seconds: float) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
     def vector(self, row_id: str) -> NDArray[np.float32]:
         import pyarrow.compute as pc
@@ -123,7 +167,4 @@ class OwnRows:
         return np.asarray(self.gallery.vectors[place])
 
     def policy(self, direction: Direction, target: Target, refine_ratio: float, abstain_ratio: float) -> Policy | None:
-        key = direction, target, refine_ratio, abstain_ratio
-        if key not in self._policies:
-            self._policies[key] = load_policy(self.gallery, *key)
-        return self._policies[key]
+        return self._policies.get(direction, target, refine_ratio, abstain_ratio)

@@ -21,7 +21,7 @@ def steadily(gallery: Gallery, refresh: Callable[[], bool], ask: Callable[[], T]
     for _ in range(_TRIES):
         try:
             if gallery.checks.lost and not len(gallery):
-                raise DamagedError(f"'{gallery.path}' lost all its rows: {gallery.checks.lost}; {INDEX_AGAIN}")
+                raise DamagedError(f"'{gallery.place}' lost all its rows: {gallery.checks.lost}; {INDEX_AGAIN}")
             found = ask()
             gallery.check()  # what was read may have changed under it
             return found
@@ -31,4 +31,4 @@ def steadily(gallery: Gallery, refresh: Callable[[], bool], ask: Callable[[], T]
             # Or a writer has joined the table's pieces since, and removed those of the version that is open here.
             if not refresh():
                 raise
-    raise DamagedError(f"'{gallery.path}' changes faster than it can be read; ask again in a moment")
+    raise DamagedError(f"'{gallery.place}' changes faster than it can be read; ask again in a moment")

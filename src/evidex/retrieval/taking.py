@@ -6,6 +6,7 @@ Lance's own ways to them load its query engine, a tenth of what a cold search ho
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -62,3 +63,36 @@ def with_ids(dataset: Any, ids: Sequence[str]) -> Iterator[tuple[Row, NDArray[np
     for start in range(0, len(ids), IDS_AT_ONCE):
         table = dataset.to_table(filter=id_filter(ids[start : start + IDS_AT_ONCE]))
         yield from zip(from_table(table), vectors_in(table), strict=True)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows ``first`` to ``stop`` of those that are left in one fragment of a table."""
+
+    fragment: Any
+    first: int
+    stop: int
+
+
+def pieces_between(dataset: Any, first: int, stop: int) -> list[Piece]:
+    """The fragments that hold the table's rows from ``first`` on, up to but without ``stop``, and which of theirs."""
+    pieces, begin = [], 0
+    for fragment in dataset.get_fragments():
+        rows = fragment.physical_rows - fragment.num_deletions
+        inside = Piece(fragment, max(first - begin, 0), min(stop - begin, rows))
+        if inside.first < inside.stop:
+            pieces.append(inside)
+        begin += rows
+    return pieces
+
+
+def column_between(dataset: Any, name: str, first: int, stop: int) -> Any:
+    """One column of the rows from ``first`` on, up to but without ``stop``; other fragments are not read."""
+    import pyarrow as pa
+
+    pieces = pieces_between(dataset, first, stop)
+    if not pieces:
+        return pa.array([], dataset.schema.field(name).type)
+    held = [piece.fragment for piece in pieces]
+    table = dataset.scanner(columns=[name], fragments=held, scan_in_order=True).to_table()
+    return table.column(0).slice(pieces[0].first, stop - first).combine_chunks()

@@ -12,8 +12,8 @@ from evidex.retrieval.scan.plain import FEW_VALUES
 from evidex.retrieval.scan.scan import scan
 
 
-def warm_up(gallery: Gallery, direction: Direction) -> float:
-    """Do it now, for queries of one kind; the seconds it took."""
+def warm_up(gallery: Gallery, direction: Direction, *, scans: bool = True) -> float:
+    """Do it now, for queries of one kind; the seconds it took. ``scans``: whether this process does that itself."""
     start = time.perf_counter()
     if direction == "text":
         query = gallery.model.encode_texts(["a first look"])
@@ -21,7 +21,7 @@ def warm_up(gallery: Gallery, direction: Direction) -> float:
         from PIL import Image
 
         query = gallery.model.encode_images([Image.new("RGB", (8, 8), "grey")])
-    if len(gallery):
+    if scans and len(gallery):
         # A model may have nothing to say about a grey square; any direction will do.
         vector = np.nan_to_num(query).astype(np.float32)
         values = gallery.mapped.values[: FEW_VALUES // gallery.dim + 1]  # so many go the way that all of them will

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evidex.data.reading_notes import readings_of
@@ -14,6 +13,7 @@ from evidex.errors import DamagedError, ImageError, NotFoundError
 from evidex.files import sha256_of
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.rows import Row
+from evidex.storage.objects import Place
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -24,7 +24,7 @@ _ROWS_KEPT = 8192
 class Items:
     """Looks up rows with a handle of its own; safe to use from several threads."""
 
-    def __init__(self, gallery: Path) -> None:
+    def __init__(self, gallery: Place) -> None:
         self._gallery = Gallery.open(gallery)
         self._lock = threading.Lock()
         self._rows: OrderedDict[str, Row] = OrderedDict()

@@ -8,11 +8,8 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from evidex.errors import InputError
-from evidex.retrieval.parts.wire import MEDIA_TYPE, MOST_QUERIES, pack, vectors_from_text, vectors_text
 from evidex.retrieval.queries import Direction
 from evidex.retrieval.retriever import Search
-from evidex.server.elsewhere import fetch_like, forward_item, forward_picture
-from evidex.server.engine import PartScan
 from evidex.server.failures import problem
 from evidex.server.limits import within
 from evidex.server.metrics import CONTENT_TYPE
@@ -25,8 +22,6 @@ from evidex.server.schemas import (
     ImageRequest,
     ItemOut,
     NeighboursOut,
-    PartRequest,
-    PartVectorOut,
     Problem,
     SearchRequest,
     StatusOut,
@@ -93,9 +88,6 @@ def search_router(service: Service) -> APIRouter:
         if question.item is None or question.text is not None:
             raise InputError("give either a text or an item to search for")
         row_id = question.item
-        if (owner := service.owner(row_id)) is not None:
-            there = service.pictures.run(lambda: fetch_like(*owner, settings))
-            return await within(settings.request_seconds, there)
         row = await within(settings.request_seconds, service.pictures.run(lambda: service.items.row(row_id)))
         if row.kind == "text":
             return check_text(row.caption or row.name), None
@@ -126,8 +118,6 @@ def item_router(service: Service) -> APIRouter:
 
     @router.get("", response_model=ItemOut, responses=_problems(404, 422, 503, 504), summary="One row of the gallery")
     async def item(item_id: ItemId) -> Response:
-        if (owner := service.owner(item_id)) is not None:
-            return await within(seconds, service.pictures.run(lambda: forward_item(*owner, item_id)))
         return _json(item_out(await within(seconds, service.pictures.run(lambda: service.items.row(item_id)))))
 
     @router.get(
@@ -147,9 +137,6 @@ def item_router(service: Service) -> APIRouter:
     }
 
     async def _picture(request: Request, item_id: str, size: Size) -> Response:
-        if (owner := service.owner(item_id)) is not None:
-            tag = request.headers.get("if-none-match")
-            return await within(seconds, service.pictures.run(lambda: forward_picture(*owner, size, tag)))
         row = await within(seconds, service.pictures.run(lambda: service.items.row(item_id)))
         headers = {"ETag": service.thumbnails.tag(row, size), "Cache-Control": "private, max-age=3600"}
         if request.headers.get("if-none-match") == headers["ETag"]:
@@ -164,40 +151,6 @@ def item_router(service: Service) -> APIRouter:
     @router.get("/preview", response_class=Response, responses=picture_responses, summary="Its picture, larger")
     async def preview(request: Request, item_id: ItemId) -> Response:
         return await _picture(request, item_id, "preview")
-
-    return router
-
-
-def part_router(service: Service) -> APIRouter:
-    """What a server that joins parts asks; a page or a script has no use for it."""
-    router = APIRouter(prefix="/part", tags=["parts"])
-    settings = service.settings
-
-    @router.post(
-        "/scan",
-        response_class=Response,
-        responses={
-            200: {"content": {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
-            **_problems(408, 413, 422, 503, 504),
-        },
-        summary="Scan this server's own rows for encoded queries",
-    )
-    async def scan(request: PartRequest) -> Response:
-        vectors = vectors_from_text(request.vectors, service.engine.gallery.dim)
-        if len(vectors) > MOST_QUERIES:
-            raise InputError(f"{len(vectors)} queries are too many; send at most {MOST_QUERIES}")
-        check_top(max(request.top - 1, 1), settings)  # who looks for a row's neighbours asks for one more
-        key = PartScan(request.top, request.filters(), request.among)
-        return Response(pack(await service.scan_part(key, vectors)), media_type=MEDIA_TYPE)
-
-    @router.get(
-        "/vectors/{item_id}",
-        response_model=PartVectorOut,
-        responses=_problems(404, 422, 503, 504),
-        summary="The vector of one of this server's own rows",
-    )
-    async def vector(item_id: ItemId) -> Response:
-        return _json(PartVectorOut(vectors=vectors_text(await service.vector(item_id))))
 
     return router
 

@@ -143,18 +143,6 @@ class BatchRequest(_Question):
     texts: Annotated[list[str], Field(min_length=1, description="At most as many as /gallery says.")]
 
 
-class PartRequest(_Question):
-    """Queries that another server has encoded already, to be scanned among this one's own rows."""
-
-    top: Annotated[int, Field(ge=1, le=10_000)] = 12
-    among: Target = "images"
-    vectors: Annotated[str, Field(description="Little-endian 32-bit floats, row after row, as base64.")]
-
-
-class PartVectorOut(BaseModel):
-    vectors: str = Field(description="One row, as /part/scan takes them.")
-
-
 class WindowOut(BaseModel):
     x: int
     y: int
@@ -296,7 +284,6 @@ class GalleryOut(BaseModel):
     dim: int
     calibrations: list[CalibrationOut]
     limits: LimitsOut
-    parts: int = Field(default=0, description="Other servers that this one joins; their rows are counted.")
 
 
 class StatusOut(BaseModel):

@@ -9,19 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from evidex.errors import BusyError, EvidexError, PartError
+from evidex.errors import BusyError, ClusterError, EvidexError
 from evidex.retrieval.answers import Answer
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.hits import Hit
-from evidex.retrieval.parts.joined import Parts
-from evidex.retrieval.parts.part import Part
-from evidex.retrieval.parts.wire import PartFound
 from evidex.retrieval.retriever import Search
+from evidex.retrieval.searchable import OwnRows, Searchable
 from evidex.server.batching import Batcher
-from evidex.server.engine import Engine, Neighbours, PartScan
+from evidex.server.engine import Engine, Neighbours
 from evidex.server.items import Items
 from evidex.server.limits import BoundedPool, within
 from evidex.server.metrics import Metrics
@@ -41,10 +36,8 @@ class Service:
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self.settings = settings
         self.metrics = metrics
-        # Half of the time, so that a part that hangs is named before the request itself is given up.
-        others = [Part(address, settings.part_token, settings.request_seconds / 2) for address in settings.parts]
-        self.parts = Parts(others) if others else None
-        self.engine = Engine(Gallery.open(settings.gallery), metrics, settings.precision, self.parts)
+        gallery = Gallery.open(settings.gallery)
+        self.engine = Engine(gallery, metrics, _rows(gallery, settings))
         self.items = Items(settings.gallery)
         self.thumbnails = Thumbnails(self.items, settings.cache_bytes, metrics)
         self.pictures = BoundedPool(settings.picture_workers, settings.picture_queue, "pictures")
@@ -75,8 +68,7 @@ class Service:
         await self._batcher.stop()
         self._search_thread.shutdown(wait=True, cancel_futures=True)
         self.pictures.close()
-        if self.parts is not None:
-            self.parts.close()
+        await asyncio.to_thread(self.engine.rows.close)
 
     async def search(self, key: Search, queries: Sequence[Any]) -> list[Answer]:
         answers: list[Answer] = await within(self.settings.request_seconds, self._batcher.submit(key, queries))
@@ -89,24 +81,10 @@ class Service:
         hits: list[Hit] = found
         return hits
 
-    async def scan_part(self, key: PartScan, vectors: NDArray[np.float32]) -> PartFound:
-        """What this machine's own rows say to queries of a server that joins parts."""
-        found: list[PartFound] = await within(self.settings.request_seconds, self._batcher.submit(key, [vectors]))
-        return found[0]
-
-    async def vector(self, row_id: str) -> NDArray[np.float32]:
-        """Of one of this machine's own rows."""
-        look = self._in_search_thread(lambda: self.engine.vector(row_id))
-        return await within(self.settings.request_seconds, look)
-
-    def owner(self, row_id: str) -> tuple[Part, str] | None:
-        """The server that holds the row, if it is another, and what it calls it."""
-        return None if self.parts is None else self.parts.owner(row_id)
-
     async def overview(self) -> GalleryOut:
         known = self._overview
         if known is None:
-            look = self._in_search_thread(lambda: overview(self.engine.gallery, self.settings, self.parts))
+            look = self._in_search_thread(lambda: overview(self.engine.gallery, self.engine.counts(), self.settings))
             known = self._overview = await within(self.settings.request_seconds, look)
         return known
 
@@ -130,7 +108,7 @@ class Service:
                 await self._look()
                 if self.engine.is_warm:
                     self.trouble = None
-            except PartError as error:
+            except ClusterError as error:
                 self._say(str(error))
             except (EvidexError, OSError, ValueError) as error:
                 self._say(f"the gallery cannot be read any more ({' '.join(str(error).split())[:400]})")
@@ -148,15 +126,8 @@ class Service:
             self._seen = now  # taken before the look, so that what changed in between is seen the next time
         if not self.engine.is_warm:
             await self._in_search_thread(self.engine.warm_up)
+        await asyncio.to_thread(self.engine.rows.check, self.settings.request_seconds / 2)  # queries need not wait
         await self._in_search_thread(self.engine.patrol)
-        if self.parts is not None:
-            await self._look_at_parts()
-
-    async def _look_at_parts(self) -> None:
-        """Take up what other machines have new."""
-        abouts = await asyncio.to_thread(self.engine.ask_parts)  # queries need not wait for that
-        if await self._in_search_thread(lambda: self.engine.take_up(abouts)):
-            self._overview = None
 
     async def _in_search_thread(self, call: Callable[[], T]) -> T:
         try:
@@ -165,3 +136,15 @@ class Service:
             if "shutdown" in str(error):
                 raise BusyError("the server is shutting down; ask again when it is back") from None
             raise
+
+
+def _rows(gallery: Gallery, settings: Settings) -> Searchable:
+    if settings.cluster is None:
+        return OwnRows(gallery, precision=settings.precision)
+    from evidex.retrieval.sharded.fleet import ShardOptions
+    from evidex.retrieval.sharded.rows import ShardedRows
+
+    # Half of the time, so that what was lost is named before the request itself is given up.
+    patience = settings.request_seconds / 2
+    options = ShardOptions(settings.shards, settings.replicas, settings.precision, patience)
+    return ShardedRows(gallery, settings.cluster, options)

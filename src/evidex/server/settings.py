@@ -7,15 +7,15 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from evidex.errors import InputError
-from evidex.retrieval.parts.wire import MOST_QUERIES
 from evidex.retrieval.scan.precision import Precision
+from evidex.storage.objects import Place
 
 
 @dataclass(frozen=True)
 class Settings:
     """Where to serve which gallery, and the limits that keep one client from taking all."""
 
-    gallery: Path
+    gallery: Place
     host: str = "127.0.0.1"
     port: int = 8765
     token: str | None = None
@@ -23,10 +23,12 @@ class Settings:
     static: Path | None = None
     """Folder of the built page; None means the one in the package."""
 
-    parts: tuple[str, ...] = ()
-    """Addresses of servers that hold the rest of the archive; this one answers for all."""
-    part_token: str | None = None
-    """What those servers want as bearer token."""
+    cluster: str | None = None
+    """Address of the Ray cluster that scans the rows; None: this process does."""
+    shards: int | None = None
+    """Into which the rows are cut there; None: one for each node."""
+    replicas: int = 1
+    """Of each shard."""
 
     precision: Precision = "float32"
     """Of the vectors that are scanned; int8 reads a quarter of the memory, and the best rows are scored exactly."""
@@ -61,12 +63,9 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise InputError(f"port {self.port} is out of range; choose 0 to 65535 (0 takes a free one)")
-        if len({part.rstrip("/") for part in self.parts}) < len(self.parts):
-            raise InputError("a part is named twice, and its rows would count twice; name each once")
-        if self.parts and self.largest_batch > MOST_QUERIES:
-            raise InputError(f"largest_batch {self.largest_batch} is more than parts take at once; give {MOST_QUERIES}")
-        for name in ("token", "part_token"):
-            _check_token(getattr(self, name))
+        if self.cluster is None and (self.shards is not None or self.replicas != 1):
+            raise InputError("shards and replicas are of a cluster; name it with --cluster")
+        _check_token(self.token)
         for field in fields(self):
             value = getattr(self, field.name)
             least = 0 if field.name in ("port", "batch_seconds", "cache_bytes") else 1e-9

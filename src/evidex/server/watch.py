@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from pathlib import Path
+
+from evidex.storage.objects import ObjectPlace, Place
 
 State = tuple[tuple[str, int, int], ...]
 
 
-def state_of(gallery: Path) -> State:
+def state_of(gallery: Place) -> State:
     """Names, sizes and times of what says which rows and calibrations there are; OSError if the gallery is gone.
 
     Every commit writes a file of its own under ``_versions``. Opening the table to learn of it takes memory in pieces
@@ -22,7 +23,9 @@ def state_of(gallery: Path) -> State:
     return tuple(sorted(known))
 
 
-def _entries(folder: Path) -> list[tuple[str, int, int]]:
+def _entries(folder: Place) -> list[tuple[str, int, int]]:
+    if isinstance(folder, ObjectPlace):
+        return [(name, status.st_size, status.st_mtime_ns) for name, status in folder.listed().items()]
     found = []
     with os.scandir(folder) as listing:
         for entry in listing:

@@ -11,7 +11,7 @@ import pytest
 from evidex.errors import DataError, InputError
 from evidex.retrieval.certainty import calibrating
 from evidex.retrieval.certainty.calibrating import GuaranteeRequest, KnownQuery, calibrate
-from evidex.retrieval.certainty.calibration_store import calibration_path, forget, load_policy, read_calibration
+from evidex.retrieval.certainty.calibration_store import calibration_name, forget, load_policy, read_calibration
 from evidex.retrieval.certainty.guarantee import find_threshold
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.encoding import encode
@@ -106,7 +106,7 @@ def test_the_guarantee_is_tested_on_queries_that_did_not_teach(gallery: Gallery)
 
 
 def test_same_seed_same_file(gallery: Gallery, known: list[KnownQuery]) -> None:
-    path = calibration_path(gallery, "text", "images")
+    path = gallery.path / calibration_name("text", "images")
     calibrate(gallery, known, "text", score="learned", rng=np.random.default_rng(3))
     first = path.read_bytes()
     calibrate(gallery, known, "text", score="learned", rng=np.random.default_rng(3))
@@ -185,9 +185,9 @@ def test_given_calibrations_can_be_forgotten(captioned: Gallery) -> None:
     few = [KnownQuery(TEXTS[n]) for n in range(40)]
     calibrate(captioned, few, "text", rng=np.random.default_rng(0))
     self_calibrate(captioned, np.random.default_rng(0))
-    assert calibration_path(captioned, "text", "images").exists()
+    assert (captioned.path / calibration_name("text", "images")).exists()
     forget(captioned)
-    assert not calibration_path(captioned, "text", "images").exists()
+    assert not (captioned.path / calibration_name("text", "images")).exists()
     assert load_policy(captioned, "text", "images", 0.1, 0.02) is not None  # what it made of its own content
 
 
@@ -195,7 +195,7 @@ def test_a_stored_learned_score_is_read_whole_or_refused(
     gallery: Gallery, known: list[KnownQuery], tmp_path: Path
 ) -> None:
     calibrate(gallery, known, "text", score="learned", rng=np.random.default_rng(0))
-    stored = json.loads(calibration_path(gallery, "text", "images").read_text())
+    stored = json.loads((gallery.path / calibration_name("text", "images")).read_text())
     path = tmp_path / "changed.json"
     assert stored["format"] == 5
     del stored["check"]

@@ -14,7 +14,7 @@ from evidex.errors import DataError, ModelError
 from evidex.retrieval.certainty.calibrating import KnownQuery, calibrate
 from evidex.retrieval.certainty.calibration import Calibration
 from evidex.retrieval.certainty.calibration_store import (
-    calibration_path,
+    calibration_name,
     calibration_text,
     load_policy,
     read_calibration,
@@ -100,7 +100,7 @@ def test_a_gallery_without_calibrations_needs_no_model_to_say_so(gallery: Galler
 
 def test_calibrations_of_before_do_not_tell_and_are_used(gallery: Gallery) -> None:
     _calibrate(gallery)
-    path = calibration_path(gallery, "text", "images")
+    path = gallery.path / calibration_name("text", "images")
     content = json.loads(path.read_text())
     del content["domain_digest"], content["check"]
     rewrite(gallery, path, json.dumps(content | {"format": 3}))

@@ -183,7 +183,7 @@ def _taught(asked: AskedQueries, score: str | None, rng: np.random.Generator, *,
     """Second step: a score learned from known answers, or from the gallery's captions where these are too few."""
     gallery = asked.rows.gallery
     known = known_of(asked.first, asked.vectors, asked.answers, asked.top)
-    middle = middle_of(gallery.vectors, asked.selection.here)
+    middle = middle_of(gallery.vectors, asked.selection.mask)
     lesson = _used(learn(known, gallery.vectors, middle, rng, top=asked.top), score)
     if lesson is None and by_captions and (asked.direction, asked.selection.target) == ("text", "images"):
         lesson = _used(_taught_by_captions(asked, known, middle, rng), score)

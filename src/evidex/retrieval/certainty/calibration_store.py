@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,9 @@ from evidex.retrieval.certainty.policy import Policy
 from evidex.retrieval.filters import Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.queries import Direction
+from evidex.retrieval.sealing import CALIBRATION
 from evidex.retrieval.soundness.seal import checksum_of, digest_of_bytes, drop, store
+from evidex.storage.objects import Place
 
 _FORMAT = 5
 # Guarantees of format 1 do not say what they were tested for, and formats before 3 have no learned score.
@@ -45,7 +46,7 @@ def calibration_text(calibration: Calibration) -> str:
     return json.dumps({**content, "check": checksum_of(content)}, indent=1, allow_nan=False) + "\n"
 
 
-def read_calibration(path: Path) -> Calibration:
+def read_calibration(path: Place) -> Calibration:
     """The calibration in the file; DataError where there is none that can be read."""
     try:
         content: Any = parse_json(path.read_text(encoding="utf-8"))
@@ -77,9 +78,9 @@ def read_calibration(path: Path) -> Calibration:
         raise DataError(f"{str(path)!r} is no calibration ({error}); make it again with evidex calibrate") from None
 
 
-def calibration_path(gallery: Gallery, direction: Direction, target: Target, *, by_itself: bool = False) -> Path:
-    """``by_itself``: that which the gallery made of its own content, used where no other is given."""
-    return gallery.path / "calibration" / f"{direction}-to-{target}{'-by-itself' * by_itself}.json"
+def calibration_name(direction: Direction, target: Target, *, by_itself: bool = False) -> str:
+    """Of a file in a gallery. ``by_itself``: that which it made of its own content, used where no other is given."""
+    return f"{CALIBRATION}/{direction}-to-{target}{'-by-itself' * by_itself}.json"
 
 
 def domain_digest(gallery: Gallery, direction: Direction) -> str | None:
@@ -95,36 +96,31 @@ def domain_digest(gallery: Gallery, direction: Direction) -> str | None:
 
 def store_calibration(gallery: Gallery, calibration: Calibration, target: Target, *, by_itself: bool = False) -> None:
     """Put a calibration into the gallery, and its checksum into the seal."""
-    path = calibration_path(gallery, calibration.direction, target, by_itself=by_itself)
+    name = calibration_name(calibration.direction, target, by_itself=by_itself)
     content = calibration_text(calibration)
-    path.parent.mkdir(exist_ok=True)
-    name = str(path.relative_to(gallery.path))
-    store(gallery.path, name, lambda place: write_atomic(place, content), digest_of_bytes(content.encode()))
+    (gallery.place / CALIBRATION).mkdir(exist_ok=True)
+    store(gallery.place, name, lambda place: write_atomic(place, content), digest_of_bytes(content.encode()))
 
 
 def forget(gallery: Gallery) -> None:
     """Drop the calibrations that were given; those that the gallery made of its own content stay."""
-    paths = (gallery.path / "calibration").glob("*.json")
-    drop(gallery.path, [str(p.relative_to(gallery.path)) for p in paths if not p.stem.endswith("-by-itself")])
+    names = [f"{CALIBRATION}/{path.name}" for path in (gallery.place / CALIBRATION).glob("*.json")]
+    drop(gallery.place, [name for name in names if not name.endswith("-by-itself.json")])
 
 
 def load_policy(
     gallery: Gallery, direction: Direction, target: Target, refine_ratio: float, abstain_ratio: float
 ) -> Policy | None:
     """The stored calibration's gates; None if the gallery has none for such queries."""
-    paths = [calibration_path(gallery, direction, target, by_itself=by_itself) for by_itself in (False, True)]
-    path = next((path for path in paths if path.exists() or _must_be_there(gallery, path)), None)
-    if path is None:
+    names = [calibration_name(direction, target, by_itself=by_itself) for by_itself in (False, True)]
+    name = next((name for name in names if (gallery.place / name).exists() or gallery.checks.expects(name)), None)
+    if name is None:
         return None
-    gallery.checks.check([str(path.relative_to(gallery.path))])
+    gallery.checks.check([name])
     try:
-        calibration = read_calibration(path)
+        calibration = read_calibration(gallery.place / name)
     except DataError as error:
         raise GalleryError(str(error)) from None
     digest = None if calibration.domain_digest is None else domain_digest(gallery, direction)
     calibration.check(gallery.info.model_fingerprint, direction, calibration.score, domain_digest=digest)
-    return Policy.of(calibration, refine_ratio, abstain_ratio, given=path == paths[0])
-
-
-def _must_be_there(gallery: Gallery, path: Path) -> bool:
-    return gallery.checks.expects(str(path.relative_to(gallery.path)))
+    return Policy.of(calibration, refine_ratio, abstain_ratio, given=name == names[0])

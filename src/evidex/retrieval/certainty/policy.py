@@ -57,6 +57,11 @@ class Policy:
         return cls(calibration, refine, abstain, refine_ratio, kept, given)
 
     @property
+    def looks_at_rows(self) -> bool:
+        """Whether the score asks for the vectors of the best rows."""
+        return self.calibration.learned_score is not None
+
+    @property
     def least_top(self) -> int:
         """How many rows a scan must give for the score."""
         return 1 if self.calibration.learned_score is None else FIRST

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evidex.data.reading_notes import noted
-from evidex.data.stac.finding import find
+from evidex.data.stac.finding import Found, find
 from evidex.errors import InputError
 from evidex.progress import Progress, silent
 from evidex.retrieval.indexing.options import IndexOptions
@@ -20,7 +20,7 @@ from evidex.retrieval.rows import Row, text_id
 if TYPE_CHECKING:
     from evidex.retrieval.indexing.target import IndexTarget
 
-__all__ = ["Duplicate", "IndexOptions", "IndexReport", "NotPrunedError", "index_paths", "index_texts"]
+__all__ = ["Duplicate", "IndexOptions", "IndexReport", "NotPrunedError", "index_found", "index_paths", "index_texts"]
 
 _TEXTS_A_COMMIT = 4096
 
@@ -29,10 +29,21 @@ def index_paths(
     gallery: IndexTarget, places: Sequence[str | Path], options: IndexOptions, progress: Progress = silent
 ) -> IndexReport:
     """Index what lies under ``places``; a file that cannot be indexed is in the report with its reason."""
+    return index_found(gallery, lambda: find(places, options.asset), options, progress)
+
+
+def index_found(
+    gallery: IndexTarget,
+    look: Callable[[], Found],
+    options: IndexOptions,
+    progress: Progress = silent,
+    captions: Mapping[str, tuple[str, ...]] | None = None,
+) -> IndexReport:
+    """Index what ``look`` finds once the gallery is held; ``captions`` by path, else those beside the files."""
     started = time.monotonic()
     with gallery.writing():
-        found = find(places, options.asset)
-        run = IndexRun(gallery, found, options, progress)
+        found = look()
+        run = IndexRun(gallery, found, options, progress, captions)
         run.work()
         told = {asset.told.sensor for assets in found.assets.values() for asset in assets}
         if notes := noted(gallery.notes, options.read.tiles, told):

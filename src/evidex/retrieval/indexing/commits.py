@@ -12,6 +12,7 @@ from evidex.retrieval.indexing.options import IndexOptions
 from evidex.retrieval.indexing.pruning import is_taken_away
 from evidex.retrieval.indexing.report import Tally
 from evidex.retrieval.indexing.row_making import RowMaker
+from evidex.retrieval.rows import WrittenRows
 
 _COPIED_FOR_ONE_ENCODED = 16  # a copied row is soon copied again; every commit looks through the whole table for it
 
@@ -25,6 +26,7 @@ class Commits:
         self._known, self._files, self._maker, self._tally = known, files, maker, tally
         self._options = options
         self._encoded: list[Encoded] = []
+        self._written: list[WrittenRows] = []
         self._rows_to_copy = 0
         self._last = time.monotonic()
         self.under_way = False
@@ -33,20 +35,25 @@ class Commits:
     def add(self, encoded: Encoded) -> None:
         self._encoded.append(encoded)
 
+    def add_written(self, written: WrittenRows) -> None:
+        self._written.append(written)
+
     def expect_copies(self, rows: int) -> None:
         self._rows_to_copy += rows
 
     @property
     def due(self) -> bool:
         late = time.monotonic() - self._last > self._options.seconds_a_commit
-        many = len(self._encoded) + self._rows_to_copy / _COPIED_FOR_ONE_ENCODED >= self._options.rows_a_commit
-        return many or (late and bool(self._encoded))
+        waiting = len(self._encoded) + sum(len(written.rows) for written in self._written)
+        many = waiting + self._rows_to_copy / _COPIED_FOR_ONE_ENCODED >= self._options.rows_a_commit
+        return many or (late and waiting > 0)
 
     def commit(self, roots: frozenset[str]) -> None:
         """``roots``: the places that were given, from where a file that is gone was taken away."""
         self.under_way = True
         self._copy_known(roots)  # before the rows it takes from are overwritten
         self._put(self._encoded)
+        self._put_written()
         for row, _ in self._encoded:
             self._files.row_is_committed(row.path)
         self._encoded = []
@@ -62,6 +69,15 @@ class Commits:
         self._known.put(encoded)
         if encoded and self._options.committed is not None:
             self._options.committed([row.id for row, _ in encoded])
+
+    def _put_written(self) -> None:
+        self._known.put_written(self._written)
+        rows = [row for written in self._written for row in written.rows]
+        if rows and self._options.committed is not None:
+            self._options.committed([row.id for row in rows])
+        for row in rows:
+            self._files.row_is_committed(row.path)
+        self._written = []
 
     def _close(self, end: Finished, blank: int) -> None:
         """All rows of a file are committed: drop those of its earlier state and say what came of it."""

@@ -45,7 +45,7 @@ class DecodePool:
 
     At most ``capacity`` messages wait to be taken; then the workers wait. A process that dies or falls silent is
     replaced, and its file reported as failed. ``wanted`` is asked, from another thread, whether a content is to be
-    decoded.
+    decoded. With ``keep`` the processes wait for more tasks, which `add` gives, and the messages never end.
     """
 
     def __init__(
@@ -56,11 +56,14 @@ class DecodePool:
         workers: int,
         wanted: Callable[[Content], bool],
         capacity: int = 128,
+        keep: bool = False,
         patience: float = _SILENCE_ALLOWED,
     ) -> None:
         self._tasks = deque(tasks)
         self._settings = settings
-        self._count = max(1, min(workers, len(self._tasks)))
+        self._keep = keep
+        self._more, self._more_end = Pipe(duplex=False)
+        self._count = workers if keep else max(1, min(workers, len(self._tasks)))
         self._wanted = wanted
         self._patience = patience
         self._messages: queue.Queue[Message | EvidexError | None] = queue.Queue(capacity)
@@ -85,6 +88,11 @@ class DecodePool:
                 raise message
             yield message
 
+    def add(self, tasks: Iterable[DecodeTask]) -> None:
+        """Hand more tasks to a pool that is kept."""
+        self._tasks.extend(tasks)
+        self._more_end.send(None)
+
     def _serve(self) -> None:
         try:
             self._workers = [self._started() for _ in range(self._count)]
@@ -103,8 +111,9 @@ class DecodePool:
             if worker.task is not None or (self._tasks and not worker.ready):
                 continue
             if not self._tasks:
-                self._workers.remove(worker)
-                _end(worker)
+                if not self._keep:
+                    self._workers.remove(worker)
+                    _end(worker)
                 continue
             worker.task = self._tasks.popleft()
             worker.heard = time.monotonic()
@@ -115,7 +124,10 @@ class DecodePool:
 
     def _listen(self) -> None:
         pipes = {worker.pipe: worker for worker in self._workers}
-        for pipe in wait(list(pipes), timeout=1.0):
+        for pipe in wait([*pipes, self._more], timeout=1.0):
+            if pipe is self._more:
+                self._more.recv()
+                continue
             worker = pipes[pipe]  # type: ignore[index]
             try:
                 message = worker.pipe.recv()
@@ -146,7 +158,7 @@ class DecodePool:
         self._failed_starts += not worker.ready
         if self._failed_starts > _FAILED_STARTS_ALLOWED:
             raise EvidexError("decoding processes end before they begin; check memory and the installation of evidex")
-        if self._tasks:
+        if self._tasks or self._keep:
             self._workers.append(self._started())
 
     def _started(self) -> _Worker:

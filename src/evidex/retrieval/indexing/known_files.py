@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from evidex.data.discover import FoundFile
 from evidex.retrieval.indexing.target import IndexTarget
-from evidex.retrieval.rows import Row
+from evidex.retrieval.rows import Row, WrittenRows
 
 Place = tuple[int, int] | None
 Content = tuple[str, str | None]
@@ -176,8 +176,14 @@ class KnownFiles:
         self.drop(gone)
         if new:
             self._gallery.append([row for row, _ in new], np.stack([vector for _, vector in new]))
-            self._note(new)
+            self._note(row for row, _ in new)
         self._replace(instead)
+
+    def put_written(self, written: Sequence[WrittenRows]) -> None:
+        """Commit rows that other processes wrote, of files that were not known."""
+        if written:
+            self._gallery.append_written(written)
+            self._note([row for each in written for row in each.rows])
 
     def drop(self, paths: Iterable[str]) -> None:
         """Remove all rows of these files."""
@@ -222,10 +228,10 @@ class KnownFiles:
             self._gallery.replace([row for row, _ in encoded], np.stack([vector for _, vector in encoded]))
             for path in {row.path for row, _ in encoded if self._files[row.path].state != state_of(row)}:
                 self._forget(path)
-            self._note(encoded)
+            self._note(row for row, _ in encoded)
 
-    def _note(self, encoded: Sequence[Encoded]) -> None:
-        for row, _ in encoded:
+    def _note(self, rows: Iterable[Row]) -> None:
+        for row in rows:
             place = (row.window.x, row.window.y) if row.window is not None else None
             file = self._noted(row.path, state_of(row), place, row.id, row.complete)
             file.captions, file.catalog = row.captions, row.item.catalog if row.item else None

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from evidex.data.items import ReadOptions
 from evidex.errors import InputError
+
+if TYPE_CHECKING:
+    from evidex.retrieval.indexing.workforce import Workforce
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,8 @@ class IndexOptions:
     """Drop rows of files under the given places that are gone or can no longer be read."""
     force: bool = False
     """Prune also where more than nine in ten files of a given place would go, as when a disk is not mounted."""
+    workforce: Workforce | None = None
+    """Who decodes and encodes; None: processes of this machine, and this one."""
     batch_size: int = 64
     rows_a_commit: int = 256
     seconds_a_commit: float = 2.0

@@ -6,11 +6,13 @@ Every commit stands for itself: a run that is cut short leaves rows that count, 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evidex.data.discover import FoundFile
 from evidex.data.items import Piece
@@ -37,6 +39,8 @@ from evidex.retrieval.indexing.options import IndexOptions
 from evidex.retrieval.indexing.pruning import Pruning, is_gone
 from evidex.retrieval.indexing.report import IndexReport, Meter, Tally
 from evidex.retrieval.indexing.row_making import PIECES, RowMaker
+from evidex.retrieval.indexing.workforce import EncodedFiles, Job
+from evidex.retrieval.rows import Row
 
 if TYPE_CHECKING:
     from evidex.encoders.model import Model
@@ -53,12 +57,29 @@ def fit_of(model: Model) -> Fit:
     return Fit(how, model.encoder.image_size)  # type: ignore[arg-type]
 
 
+def encode_pictures(model: Model, pictures: Sequence[Picture], batch_size: int) -> NDArray[np.float32]:
+    """A row for each picture; of one that shows nothing to the model it is not finite."""
+    if fit_of(model).how != "none":
+        return model.encode_pixels(np.stack([picture.pixels for picture in pictures]), batch_size=batch_size)
+    from PIL import Image as PillowImage
+
+    return model.encode_images([PillowImage.fromarray(picture.pixels, "RGB") for picture in pictures])
+
+
 class IndexRun:
     """One pass over the files that were found; `work` does it all. `FileUnderWay` draws the way of each file."""
 
-    def __init__(self, gallery: IndexTarget, findings: Found, options: IndexOptions, progress: Progress) -> None:
+    def __init__(
+        self,
+        gallery: IndexTarget,
+        findings: Found,
+        options: IndexOptions,
+        progress: Progress,
+        captions: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:
+        """``captions`` by path; where they are not given, those that lie beside the files."""
         self._gallery, self._findings, self._options = gallery, findings, options
-        captions, problems = captions_beside(findings.files)
+        captions, problems = captions_beside(findings.files) if captions is None else (captions, ())
         self._known = KnownFiles(gallery)
         self._maker = RowMaker(captions, options.reading, findings.assets)
         self._tally = Tally(list(findings.skipped), [*problems, *findings.remarks])
@@ -95,12 +116,20 @@ class IndexRun:
             self._known.drop(dropped)
             self._tally.counts["pruned"] = len(dropped)
 
-    def _run(self, tasks: Sequence[DecodeTask]) -> None:
-        fit = fit_of(self._gallery.model)
+    def _at_work(self, tasks: Sequence[DecodeTask]) -> AbstractContextManager[Iterable[object]]:
+        """Those who decode, or decode and encode, and tell of it."""
+        options, fit = self._options, fit_of(self._gallery.model)
         # Twice what the encoder takes: it scales down smoothly, and a remote scene is sent no larger than that.
-        settings = WorkerSettings(replace(self._options.read, remote_side=2 * fit.size), fit)
-        workers = self._options.workers or min(os.cpu_count() or 1, _MOST_WORKERS)
-        with DecodePool(tasks, settings, workers=workers, wanted=self._wanted) as messages:
+        read = replace(options.read, remote_side=2 * fit.size)
+        if options.workforce is not None:
+            asked = self._maker.captions, self._wanted, self._is_new
+            return options.workforce.at_work(Job(tasks, read, options.reading, *asked, options.workers))
+        settings = WorkerSettings(read, fit)
+        workers = options.workers or min(os.cpu_count() or 1, _MOST_WORKERS)
+        return DecodePool(tasks, settings, workers=workers, wanted=self._wanted)
+
+    def _run(self, tasks: Sequence[DecodeTask]) -> None:
+        with self._at_work(tasks) as messages:
             try:
                 for message in messages:
                     self._take(message)
@@ -142,6 +171,9 @@ class IndexRun:
         in_pieces = known.state is not None and PIECES in (known.state.reading or "")
         return places <= set(known.ids.values()) if in_pieces else True
 
+    def _is_new(self, path: str) -> bool:
+        return self._known.get(path) is None
+
     def _wanted(self, content: Content) -> bool:
         reading = self._maker.reading(content.path, content.raster)
         own = self._maker.is_catalogued(content.path)
@@ -155,6 +187,8 @@ class IndexRun:
                 self._meter.cut(message.path, message.item.windows)
                 if len(self._waiting) >= self._options.batch_size:
                     self._encode()
+            case EncodedFiles():
+                self._take_encoded(message)
             case Sign():
                 self._meter.cut(message.path, message.windows)
                 self._meter.reached(message.path, message.done)
@@ -172,17 +206,29 @@ class IndexRun:
                     self._files.failed(message.path)
                 self._meter.finish(message.path)
 
+    def _take_encoded(self, message: EncodedFiles) -> None:
+        self._tally.counts["encoded"] += len(message.rows) + len(message.blank)
+        for row in message.rows:
+            self._files.picture(row.path)
+            self._tell_unplaced(row)
+        for path in message.blank:
+            self._files.picture(path)
+            self._files.picture_is_blank(path)
+        if message.written is not None:
+            self._commits.add_written(message.written)
+        elif message.vectors is not None:
+            for pair in zip(message.rows, message.vectors, strict=True):
+                self._commits.add(pair)
+        for end in message.ends:
+            if isinstance(end, Finished):
+                self._meter.cut(end.path, end.windows)
+            self._take(end)
+
     def _encode(self) -> None:
         if not self._waiting:
             return
-        model, pictures = self._gallery.model, self._waiting
-        if fit_of(model).how != "none":
-            pixels = np.stack([picture.pixels for picture in pictures])
-            vectors = model.encode_pixels(pixels, batch_size=self._options.batch_size)
-        else:
-            from PIL import Image as PillowImage
-
-            vectors = model.encode_images([PillowImage.fromarray(picture.pixels, "RGB") for picture in pictures])
+        pictures = self._waiting
+        vectors = encode_pictures(self._gallery.model, pictures, self._options.batch_size)
         self._tally.counts["encoded"] += len(pictures)
         self._waiting = []
         for picture, vector in zip(pictures, vectors, strict=True):
@@ -190,9 +236,12 @@ class IndexRun:
                 self._files.picture_is_blank(picture.path)
                 continue
             row = self._maker.row(picture)
-            if row.crs is not None and row.footprint is None:
-                self._tally.unplaced.add(picture.path)
+            self._tell_unplaced(row)
             self._commits.add((row, vector))
+
+    def _tell_unplaced(self, row: Row) -> None:
+        if row.crs is not None and row.footprint is None:
+            self._tally.unplaced.add(row.path)
 
     def _twin(self, path: str) -> str | None:
         """A file that had the content of ``path`` before, and is still there."""

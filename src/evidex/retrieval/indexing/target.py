@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.retrieval.rows import Row
+from evidex.retrieval.rows import Row, WrittenRows
 
 if TYPE_CHECKING:
     from evidex.encoders.model import Model
@@ -38,6 +38,9 @@ class IndexTarget(Protocol):
     def find_with_vectors(self, ids: Sequence[str]) -> Sequence[tuple[Row, Vectors]]: ...
 
     def append(self, rows: Sequence[Row], vectors: Vectors) -> None: ...
+
+    def append_written(self, written: Sequence[WrittenRows]) -> None:
+        """Rows that others wrote."""
 
     def replace(self, rows: Sequence[Row], vectors: Vectors) -> None:
         """In place of those with the same ids."""

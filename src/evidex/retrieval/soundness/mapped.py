@@ -41,6 +41,8 @@ class MappedVectors:
         self._stream = stream
         self._checks = checks or []
         self._rows = rows_a_block(values.shape[1])
+        self.used = 0, len(values)
+        """The first row that anybody here reads, and the one after the last."""
         self._sound = np.zeros(len(self._checks), np.bool_)
         self._state: State | None = None
         self._faults = 0
@@ -93,16 +95,16 @@ class MappedVectors:
 
     def ensure_all(self) -> None:
         self.look()
-        self.ensure(0, len(self.values))
+        self.ensure(*self.used)
 
     def recheck(self) -> None:
         """DamagedVectors if the file changed since `look` and is not what was written any more."""
         if self.look():
-            self.ensure(0, len(self.values))
+            self.ensure(*self.used)
 
     def patrol(self) -> Iterator[None]:
         """Check every block again though nothing tells of a change, pausing after each."""
-        for block in range(len(self._checks)):
+        for block in range(self.used[0] // self._rows, min(-(-self.used[1] // self._rows), len(self._checks))):
             self._check(block)
             yield
 

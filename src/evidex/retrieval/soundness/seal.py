@@ -15,12 +15,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from evidex.documents import parse_json
 from evidex.errors import DamagedError, GalleryError
 from evidex.files import write_atomic
+from evidex.storage.objects import ObjectPlace, Place
 
 SEAL = "seal.json"
 INDEX_AGAIN = "run 'evidex index' on your folders, which encodes only what is missing"
@@ -54,7 +54,7 @@ class Seal:
         return replace(self, files=others if digest is None else {**others, name: (digest,)})
 
 
-def read_seal(folder: Path) -> Seal | None:
+def read_seal(folder: Place) -> Seal | None:
     """The seal of a gallery; None where there is none, DamagedError where it is not what was written."""
     try:
         content = parse_json((folder / SEAL).read_bytes())
@@ -73,7 +73,7 @@ def read_seal(folder: Path) -> Seal | None:
         raise damaged(folder, f"{SEAL}, which holds the checksums, cannot be read ({_line(error)})") from None
 
 
-def write_seal(folder: Path, seal: Seal) -> None:
+def write_seal(folder: Place, seal: Seal) -> None:
     content = {
         "format": _FORMAT, "gallery": dict(seal.gallery), "version": seal.version, "files": dict(seal.files),
         "lost": seal.lost,
@@ -83,22 +83,34 @@ def write_seal(folder: Path, seal: Seal) -> None:
 
 
 @contextmanager
-def changing(folder: Path) -> Iterator[Callable[[Callable[[Seal], Seal]], None]]:
+def changing(folder: Place) -> Iterator[Callable[[Callable[[Seal], Seal]], None]]:
     """Hold the seal against other writers and yield a function that replaces it; does nothing where there is none."""
+
+    def change(how: Callable[[Seal], Seal]) -> None:
+        seal = read_seal(folder)
+        if seal is not None:
+            write_seal(folder, how(seal))
+
+    with _held(folder):
+        yield change
+
+
+@contextmanager
+def _held(folder: Place) -> Iterator[None]:
+    if isinstance(folder, ObjectPlace):
+        from evidex.storage.lease import lease
+
+        with lease(folder, wait=True):  # who changes the seal there holds all of the gallery
+            yield
+        return
     import fcntl
 
     with (folder / ".seal").open("a+") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
-
-        def change(how: Callable[[Seal], Seal]) -> None:
-            seal = read_seal(folder)
-            if seal is not None:
-                write_seal(folder, how(seal))
-
-        yield change
+        yield
 
 
-def store(folder: Path, name: str, write: Callable[[Path], object], content: Digest) -> None:
+def store(folder: Place, name: str, write: Callable[[Place], object], content: Digest) -> None:
     """Let ``write`` replace the file ``name``, whose new content is known, without a moment in which it is unsound."""
     with changing(folder) as change:
         change(lambda seal: seal.replacing(name, content))
@@ -106,7 +118,7 @@ def store(folder: Path, name: str, write: Callable[[Path], object], content: Dig
         change(lambda seal: seal.settled(name, content))
 
 
-def drop(folder: Path, names: Iterable[str]) -> None:
+def drop(folder: Place, names: Iterable[str]) -> None:
     """Remove files for good."""
     with changing(folder) as change:
         for name in names:
@@ -115,15 +127,18 @@ def drop(folder: Path, names: Iterable[str]) -> None:
             change(lambda seal, name=name: seal.settled(name, None))  # type: ignore[misc]
 
 
-def _remove(path: Path) -> None:
+def _remove(path: Place) -> None:
     """Whatever lies there, also a folder in the place of a file."""
-    if path.is_dir() and not path.is_symlink():
+    if isinstance(path, ObjectPlace):
+        path.unlink(missing_ok=True)
+        path.remove_all()
+    elif path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
 
 
-def digest_of(path: Path, progress: Callable[[int], object] = lambda _: None) -> Digest | None:
+def digest_of(path: Place, progress: Callable[[int], object] = lambda _: None) -> Digest | None:
     """Of a file's content; None where there is none. ``progress`` hears of every piece that was read."""
     size = check = 0
     try:
@@ -153,13 +168,15 @@ def _canonical(content: Mapping[str, Any]) -> bytes:
     return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
 
 
-def files_under(folder: Path, part: str) -> list[str]:
+def files_under(folder: Place, part: str) -> list[str]:
     """Names, inside ``folder``, of all files below its ``part``."""
+    if isinstance(folder, ObjectPlace):
+        return sorted(f"{part}/{name}" for name in (folder / part).listed())
     start = len(os.fspath(folder)) + 1
     return sorted(f"{place}/{name}"[start:] for place, _, names in os.walk(folder / part) for name in names)
 
 
-def damaged(folder: Path, what: str) -> DamagedError:
+def damaged(folder: Place, what: str) -> DamagedError:
     """One line: what is damaged and what to do."""
     return DamagedError(f"'{folder}' is damaged: {what}; 'evidex verify --gallery {folder} --repair' mends what it can")
 

@@ -25,7 +25,7 @@ def check_rows(gallery: Gallery, progress: Progress) -> tuple[str | None, str | 
     row = 0
     problem = None
     for batch in gallery.batches():
-        with reading(gallery.path):
+        with reading(gallery.place):
             rows, vectors = from_table(batch), vectors_in(batch)
         problem = problem or _first_wrong(rows, vectors, row)
         ids.update(each.id for each in rows)
@@ -42,7 +42,7 @@ def check_rows(gallery: Gallery, progress: Progress) -> tuple[str | None, str | 
 
 def mapped_as_it_is(gallery: Gallery) -> tuple[MappedVectors | None, str | None]:
     """The mapped vectors without mending them, and what is wrong; both None where they are not made yet."""
-    folder = gallery.path
+    folder = gallery.derived
     files = list(folder.glob("vectors-*.f32"))
     if not len(gallery) or not (files or (folder / STATE).exists()):
         return None, None

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from evidex.data.discover import printable
 from evidex.errors import EvidexError
+from evidex.files import derived_folder
 from evidex.progress import Progress, silent
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gallery_folder import held
@@ -21,12 +21,15 @@ from evidex.retrieval.soundness.seal import INDEX_AGAIN, damaged, digest_of, dro
 from evidex.retrieval.table import ROWS, files_of, manifests, open_at, reading
 from evidex.retrieval.vector_file import STATE
 from evidex.retrieval.verifying.verify import Finding, Kind, SoundnessReport, verify
+from evidex.storage.objects import Place, lance_place, place_of
 
 _NAMED = 20
+_Mend = Callable[[Place, list[Finding]], str | None]
 
 
-def repair(folder: Path, *, progress: Progress = silent) -> SoundnessReport:
+def repair(gallery: str | Place, *, progress: Progress = silent) -> SoundnessReport:
     """Mend and verify again; the report holds what was mended as well as what is still wrong."""
+    folder = place_of(gallery)
     started = time.monotonic()
     found = verify(folder, progress=progress)
     if not found.findings:
@@ -47,7 +50,9 @@ def _names(findings: list[Finding]) -> set[tuple[Kind, str]]:
     return {(finding.kind, finding.file) for finding in findings}
 
 
-def _mended(folder: Path, findings: list[Finding], mend: Callable[[Path, list[Finding]], str | None]) -> list[Finding]:
+def _mended(
+    folder: Place, findings: list[Finding], mend: Callable[[Place, list[Finding]], str | None]
+) -> list[Finding]:
     """The findings with what became of them; what ``mend`` returns is still to be done."""
     try:
         left = mend(folder, findings)
@@ -58,7 +63,7 @@ def _mended(folder: Path, findings: list[Finding], mend: Callable[[Path, list[Fi
     return [replace(finding, remedy=left) for finding in findings]
 
 
-def _mend_seal(folder: Path, _: list[Finding]) -> str | None:
+def _mend_seal(folder: Place, _: list[Finding]) -> str | None:
     """Nothing says what the files should be: they are taken as they are, if all rows can be read and make sense."""
     info = parse_info(folder)
     if info is None:
@@ -71,12 +76,12 @@ def _mend_seal(folder: Path, _: list[Finding]) -> str | None:
     return None
 
 
-def _mend_info(folder: Path, _: list[Finding]) -> str | None:
+def _mend_info(folder: Place, _: list[Finding]) -> str | None:
     write_info(folder, read_info(folder)[0])
     return None
 
 
-def _mend_version(folder: Path, _: list[Finding]) -> str | None:
+def _mend_version(folder: Place, _: list[Finding]) -> str | None:
     """Go back to the newest version whose files are all as they were written."""
     seal = read_seal(folder)
     versions = manifests(folder)
@@ -85,17 +90,17 @@ def _mend_version(folder: Path, _: list[Finding]) -> str | None:
             continue
         for newer in [name for number, name in versions.items() if number > version]:
             (folder / newer).unlink(missing_ok=True)
-        (folder / STATE).unlink(missing_ok=True)
+        (derived_folder(folder) / STATE).unlink(missing_ok=True)
         dataset = open_at(folder, version)
         with reading(folder):
             dataset.restore()
         lost = f"a repair went back to version {version}, with {dataset.count_rows()} rows"
-        seal_table(folder, int(dataset.version), anew=manifests(folder)[int(dataset.version)], lost=lost)
+        seal_table(folder, dataset, anew=manifests(folder)[int(dataset.version)], lost=lost)
         return f"went back to version {version} with {dataset.count_rows()} rows; {INDEX_AGAIN}"
     return "no version of the rows is left; index into a new folder"
 
 
-def _is_whole(folder: Path, version: int, manifest: str) -> bool:
+def _is_whole(folder: Place, version: int, manifest: str) -> bool:
     seal = read_seal(folder)
     if seal is None or digest_of(folder / manifest) not in seal.files.get(manifest, ()):
         return False
@@ -106,7 +111,7 @@ def _is_whole(folder: Path, version: int, manifest: str) -> bool:
     return all(digest_of(folder / name) in seal.files.get(name, ()) for name in names)
 
 
-def _mend_rows(folder: Path, findings: list[Finding]) -> str | None:
+def _mend_rows(folder: Place, findings: list[Finding]) -> str | None:
     """Drop the pieces of the table that are damaged; which pictures they were of is told as far as it can be read."""
     import lance
 
@@ -119,10 +124,11 @@ def _mend_rows(folder: Path, findings: list[Finding]) -> str | None:
     names = sorted({name for fragment in lost for name in _paths(folder, fragment)})
     dropped = lance.LanceOperation.Delete([], [fragment.fragment_id for fragment in lost], "damaged")
     with reading(folder):
-        newest = lance.LanceDataset.commit(str(folder / ROWS), dropped, read_version=dataset.version)
+        where = lance_place(folder / ROWS)
+        newest = lance.LanceDataset.commit(where.pop("uri"), dropped, read_version=dataset.version, **where)
     for name in bad:
         (folder / name).unlink(missing_ok=True)
-    seal_table(folder, int(newest.version), lost=f"a repair dropped {rows} that were damaged")
+    seal_table(folder, newest, lost=f"a repair dropped {rows} that were damaged")
     shown = f": {', '.join(names[:_NAMED])}{', …' * (len(names) > _NAMED)}" if names else ""
     return f"{rows} rows were dropped with it; {INDEX_AGAIN}{shown}"
 
@@ -132,7 +138,7 @@ def _files_of_fragment(fragment: Any) -> list[str]:
     return [*(f"{ROWS}/data/{file.path}" for file in fragment.data_files()), f"{ROWS}/{deletions}"]
 
 
-def _paths(folder: Path, fragment: Any) -> list[str]:
+def _paths(folder: Place, fragment: Any) -> list[str]:
     """What a damaged piece says its pictures are, where that makes sense."""
     try:
         with reading(folder):
@@ -142,23 +148,23 @@ def _paths(folder: Path, fragment: Any) -> list[str]:
     return [printable(path) for path in paths if isinstance(path, str) and path and path.isprintable()]
 
 
-def _mend_lost(_: Path, __: list[Finding]) -> str | None:
+def _mend_lost(_: Place, __: list[Finding]) -> str | None:
     return INDEX_AGAIN
 
 
-def _mend_stray(folder: Path, findings: list[Finding]) -> str | None:
+def _mend_stray(folder: Place, findings: list[Finding]) -> str | None:
     drop(folder, [finding.file for finding in findings])
     return None
 
 
-def _mend_vectors(folder: Path, _: list[Finding]) -> str | None:
+def _mend_vectors(folder: Place, _: list[Finding]) -> str | None:
     gallery = Gallery.open(folder)
     gallery.remake_vectors()
     gallery.vectors  # noqa: B018 (holds them against their checksums)
     return None
 
 
-def _mend_calibrations(folder: Path, findings: list[Finding]) -> str | None:
+def _mend_calibrations(folder: Place, findings: list[Finding]) -> str | None:
     """Make those again that the gallery makes by itself; those that were given can only be dropped."""
     from evidex.retrieval.certainty.self_calibrating import self_calibrate
 
@@ -172,11 +178,11 @@ def _mend_calibrations(folder: Path, findings: list[Finding]) -> str | None:
     return None
 
 
-def _mend_model(folder: Path, _: list[Finding]) -> str | None:
+def _mend_model(folder: Place, _: list[Finding]) -> str | None:
     raise damaged(folder, "a model cannot be made again from anything else; put a sound copy in its place")
 
 
-_MENDERS: dict[Kind, Callable[[Path, list[Finding]], str | None]] = {
+_MENDERS: dict[Kind, _Mend] = {
     "seal": _mend_seal,
     "info": _mend_info,
     "version": _mend_version,

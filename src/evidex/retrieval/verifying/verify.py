@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from evidex.errors import DamagedError, EvidexError, GalleryError, InputError
@@ -18,6 +17,7 @@ from evidex.retrieval.soundness.checks import FileChecks, state_of
 from evidex.retrieval.soundness.seal import INDEX_AGAIN, SEAL, Seal, digest_of, files_under, read_seal
 from evidex.retrieval.table import ROWS, files_of, manifests, open_at
 from evidex.retrieval.verifying.content import check_rows
+from evidex.storage.objects import Place, place_of
 
 _TRIES = 3
 Kind = Literal["seal", "info", "version", "rows", "lost", "stray", "vectors", "calibration", "model"]
@@ -59,7 +59,7 @@ class SoundnessReport:
 class _Look:
     """One pass over a gallery and what it has found so far."""
 
-    folder: Path
+    folder: Place
     progress: Progress
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -72,8 +72,9 @@ class _Look:
         self.findings.append(Finding(kind, file, problem, remedy))
 
 
-def verify(folder: Path, *, progress: Progress = silent) -> SoundnessReport:
+def verify(gallery: str | Place, *, progress: Progress = silent) -> SoundnessReport:
     """Read all of a gallery and say what is wrong with it; GalleryError where there is none. Mends nothing."""
+    folder = place_of(gallery)
     for _ in range(_TRIES):
         before = state_of(folder / SEAL)
         report = _verify(folder, progress)
@@ -83,7 +84,7 @@ def verify(folder: Path, *, progress: Progress = silent) -> SoundnessReport:
     return report
 
 
-def _verify(folder: Path, progress: Progress) -> SoundnessReport:
+def _verify(folder: Place, progress: Progress) -> SoundnessReport:
     started = time.monotonic()
     look = _Look(folder, progress)
     seal, info = _said(look)

@@ -1,0 +1,115 @@
+"""What an index run has done, as the commands tell it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import typer
+
+from evidex.storage.objects import Place
+
+if TYPE_CHECKING:
+    from evidex.errors import InputError
+    from evidex.retrieval.indexing import IndexReport
+
+_SHOWN_SKIPS = 10
+
+
+def _content(outcome: IndexReport, gallery: Place, sources: list[str]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    content = asdict(outcome)
+    content["gallery"] = str(gallery)
+    content["calibrated_by"] = sources
+    return content
+
+
+def came_to_nothing(outcome: IndexReport) -> bool:
+    return not (outcome.added or outcome.updated or outcome.unchanged or outcome.moved or outcome.pruned)
+
+
+def told(
+    outcome: IndexReport,
+    gallery: Place,
+    sources: list[str],
+    report: Path | None,
+    how: Literal["json", "text"] | None,
+) -> None:
+    """Write the report to a file if one is named, and print it, if at all, as JSON or in words."""
+    from evidex.cli.console import print_json
+    from evidex.files import write_json_atomic
+
+    content = _content(outcome, gallery, sources)
+    if report is not None:
+        write_json_atomic(report, content)
+    if how == "json":
+        print_json(content)
+    elif how == "text":
+        _tell(outcome, gallery, sources)
+
+
+def _tell(outcome: IndexReport, gallery: Place, sources: list[str]) -> None:
+    from evidex.cli.console import error_console
+
+    console = error_console()
+    told = [f"skipped {skip.name}: {skip.reason}" for skip in outcome.skipped]
+    told += [f"{remark.name}: {remark.reason}" for remark in outcome.remarks]
+    for line in told[:_SHOWN_SKIPS]:
+        console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    if len(told) > _SHOWN_SKIPS:
+        rest = len(told) - _SHOWN_SKIPS
+        console.print(f"… and {rest} more; --report FILE lists all of them", style="yellow", highlight=False)
+    pruned = f"; {outcome.pruned} pruned" if outcome.pruned else ""
+    rate = f", {outcome.encoded / outcome.seconds:.0f} pictures/s" if outcome.encoded else ""
+    typer.echo(f"{outcome.found} files found: {_counts(outcome)}{pruned}; {outcome.seconds:.1f} s{rate}")
+    if outcome.unplaced:
+        one = outcome.unplaced == 1
+        typer.echo(
+            f"{outcome.unplaced} {'raster has' if one else 'rasters have'} coordinates that lead to no place on earth, "
+            f"wholly or in part: {'it is' if one else 'they are'} indexed, but --bbox does not find what has no place"
+        )
+    typer.echo(
+        f"{outcome.rows} rows in {gallery}: {_kinds(outcome)}"
+        + (f"; calibrated for {', '.join(sources)}" if sources else "")
+    )
+
+
+def _counts(outcome: IndexReport) -> str:
+    """What became of the files; copies are among those that were written now, so they are told with these."""
+    written = _listed({"added": outcome.added, "updated": outcome.updated})
+    if written and outcome.duplicates:
+        written[-1] += f" ({len(outcome.duplicates)} of them copies of others)"
+    rest = _listed({"unchanged": outcome.unchanged, "moved": outcome.moved, "skipped": len(outcome.skipped)})
+    return ", ".join([*written, *rest]) or "none"
+
+
+def _listed(counts: dict[str, int]) -> list[str]:
+    return [f"{count} {name}" for name, count in counts.items() if count]
+
+
+def _kinds(outcome: IndexReport) -> str:
+    """What the rows are, so that they can be compared with the files."""
+    tiles = f"{_count(outcome.tiles, 'tile')} of {_count(outcome.scenes, 'scene')}"
+    kinds = [(outcome.images, _count(outcome.images, "image")), (outcome.tiles, tiles)]
+    kinds.append((outcome.texts, _count(outcome.texts, "text")))
+    return ", ".join(words for count, words in kinds if count) or "none"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def complaint(paths: list[str], outcome: IndexReport) -> InputError:
+    from evidex.data.discover import printable
+    from evidex.errors import InputError
+
+    shown = "'" + "', '".join(printable(path) for path in paths[:3]) + ("', …" if len(paths) > 3 else "'")
+    kinds = "JPEG, PNG, TIFF, WebP or JPEG 2000 files"
+    if not outcome.skipped:
+        return InputError(f"{shown}: nothing to index was found; give {kinds}, or folders that hold some")
+    reason, often = Counter(skip.reason for skip in outcome.skipped).most_common(1)[0]
+    example = next(skip for skip in outcome.skipped if skip.reason == reason)
+    count = f"all {len(outcome.skipped)} files were skipped, {often} like" if len(outcome.skipped) > 1 else "skipped"
+    return InputError(f"{shown}: nothing was indexed; {count}: {Path(example.name).name}: {reason}")

@@ -1,0 +1,1 @@
+"""Ray, which carries what is past one machine."""

@@ -1,0 +1,1 @@
+"""Galleries on object storage: places, the connection to them, and who may write."""

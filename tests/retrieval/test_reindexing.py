@@ -1,0 +1,74 @@
+"""Another model over the files that a gallery holds: what a fresh index with that model would leave."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evidex.cli.app import main
+from evidex.data.items import ReadOptions
+from evidex.data.rendering import TileOptions
+from evidex.errors import InputError
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.indexing import IndexOptions
+from evidex.retrieval.reindexing import reindex
+from tests.retrieval.archive import tiny_model, write_images
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """Pictures, a scene that is cut into tiles, and a caption."""
+    import rasterio
+    from rasterio.transform import from_origin
+
+    folder = tmp_path / "scenes"
+    paths = write_images(folder, 4)
+    entry = {"filename": paths[1].name, "split": "x", "captions": ["many planes near a terminal"]}
+    (folder / "captions.json").write_text(json.dumps({"dataset": "a", "images": [entry]}))
+    bands = np.random.default_rng(0).integers(1, 255, (3, 96, 160), dtype=np.uint8)
+    profile = {"driver": "GTiff", "width": 160, "height": 96, "count": 3, "dtype": "uint8", "crs": "EPSG:32631"}
+    with rasterio.open(folder / "scene.tif", "w", transform=from_origin(5e5, 5e6, 10, 10), **profile) as scene:
+        scene.write(bands)
+    return folder
+
+
+def rows(gallery: Gallery) -> list[object]:
+    return list(gallery.dataset.to_table().sort_by("id").to_pylist())
+
+
+def test_it_leaves_what_a_fresh_index_would_and_goes_on_where_it_was(archive: Path, tmp_path: Path) -> None:
+    options = IndexOptions(ReadOptions(TileOptions(32, 8)), workers=1)
+    old = Gallery.create(tmp_path / "old", tiny_model())
+    old.add([archive], options=options)
+    old.add_texts(["a lake in a forest", "dense houses and roads"], source="notes")
+    new = Gallery.create(tmp_path / "new", tiny_model(seed=1))
+    report = reindex(old, new, IndexOptions(workers=1))  # tiles as they were, not as they would be now
+    assert (report.added, report.texts, report.tiles) == (5, 2, len(old) - 6)
+    fresh = Gallery.create(tmp_path / "fresh", tiny_model(seed=1))
+    fresh.add([archive], options=options)
+    fresh.add_texts(["a lake in a forest", "dense houses and roads"], source="notes")
+    new.refresh()
+    assert rows(new) == rows(fresh)
+    (archive / "scene_0002.png").unlink()
+    again = reindex(old, new, IndexOptions(workers=1))
+    assert (again.unchanged, again.encoded) == (4, 0)
+    assert [(Path(skip.name).name, skip.reason) for skip in again.skipped] == [
+        ("scene_0002.png", "cannot be read again (no such file or directory)")
+    ]
+
+
+def test_a_gallery_is_not_made_from_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = Gallery.create(tmp_path / "old", tiny_model())
+    with pytest.raises(InputError, match="name another"):
+        reindex(old, Gallery.open(tmp_path / "old"), IndexOptions())
+    place = str(tmp_path / "old")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["evidex", "reindex", "--gallery", place, "--to", place, "--model", "compact"])
+        with pytest.raises(SystemExit) as stop:
+            main()
+    assert stop.value.code == 2
+    assert "is the gallery that is read; name another with --to" in capsys.readouterr().err

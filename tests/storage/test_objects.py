@@ -1,0 +1,146 @@
+"""A gallery in an object store is used as one in a folder is: indexed, searched, calibrated, verified."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evidex.cli.app import main
+from evidex.errors import DamagedError, GalleryError, InputError
+from evidex.retrieval.certainty.self_calibrating import self_calibrate
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.retriever import Retriever
+from evidex.retrieval.rows import Row, item_id
+from evidex.retrieval.verifying.repair import repair
+from evidex.retrieval.verifying.verify import verify
+from evidex.storage.objects import ObjectPlace, place_of
+from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model, write_images
+from tests.storage.store import BUCKET, Store, fresh_place
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+def test_an_address_is_a_place_and_so_is_a_path(tmp_path: Path) -> None:
+    assert place_of("s3://bucket/some/gallery/") == ObjectPlace("bucket", "some/gallery")
+    assert str(place_of("s3://bucket/some") / "seal.json") == "s3://bucket/some/seal.json"
+    assert place_of(str(tmp_path)) == tmp_path
+    for wrong in ("s3://bucket", "s3://", "s3:///x", "gs://bucket/x", "s3://bucket/a//b", "s3://bucket/../b"):
+        with pytest.raises(InputError, match="s3://BUCKET/PREFIX"):
+            place_of(wrong)
+
+
+def test_it_answers_as_a_folder_does(tmp_path: Path) -> None:
+    write_images(tmp_path / "scenes", 12)
+    answers = []
+    for place in (str(tmp_path / "gallery"), where := fresh_place()):
+        Gallery.create(place, tiny_model()).add([tmp_path / "scenes"])
+        gallery = Gallery.open(place)  # with the model that lies in it
+        assert self_calibrate(gallery, np.random.default_rng(0))
+        answers.append(Retriever(Gallery.open(place)).search(text=WORDS[0], top=5))
+    here, there = answers
+    assert [(hit.id, hit.score) for hit in here.hits] == [(hit.id, hit.score) for hit in there.hits]
+    assert (here.verdict, here.uncertainty) == (there.verdict, there.uncertainty)
+    report = verify(where)
+    assert report.sound
+    assert (report.rows, report.gallery) == (12, where)
+
+
+@pytest.mark.slow
+def test_what_is_there_is_left_alone_and_what_is_new_is_added(tmp_path: Path) -> None:
+    paths = write_images(tmp_path / "scenes", 6)
+    gallery = Gallery.create(fresh_place(), tiny_model())
+    gallery.add([tmp_path / "scenes"])
+    write_images(tmp_path / "scenes", 2, first=6)
+    paths[0].unlink()
+    again = Gallery.open(str(gallery.place), tiny_model()).add([tmp_path / "scenes"])
+    assert (again.added, again.unchanged, again.rows) == (2, 5, 8)
+    assert len(gallery) == 6
+    assert gallery.refresh()
+    assert len(gallery) == 8
+
+
+@pytest.mark.parametrize("how", ["other bytes", "shorter", "gone"])
+def test_damage_is_told_and_never_answered_from(store: Store, how: str) -> None:
+    gallery = arbitrary_gallery(fresh_place(), tiny_model(), 20)  # type: ignore[arg-type]
+    assert Retriever(gallery).search(text=WORDS[0]).hits
+    client, prefix = store.client(), f"{gallery.place.key}/rows.lance/data/"  # type: ignore[union-attr]
+    (key,) = [each["Key"] for each in client.list_objects_v2(Bucket=BUCKET, Prefix=prefix)["Contents"]]
+    content = client.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+    if how == "gone":
+        client.delete_object(Bucket=BUCKET, Key=key)
+    else:
+        middle = len(content) // 2
+        other = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+        client.put_object(Bucket=BUCKET, Key=key, Body=other if how == "other bytes" else content[:-1])
+    with pytest.raises(DamagedError, match="is missing" if how == "gone" else "is not what was written"):
+        Gallery.open(str(gallery.place), tiny_model())
+    found = verify(str(gallery.place)).findings
+    assert [finding.kind for finding in found] == ["rows"]
+
+
+def test_the_mapped_copy_of_the_vectors_is_made_again_where_it_is_damaged() -> None:
+    gallery = arbitrary_gallery(fresh_place(), tiny_model(), 20)  # type: ignore[arg-type]
+    sound = gallery.vectors.copy()
+    (file,) = gallery.derived.glob("vectors-*.f32")
+    file.write_bytes(b"\0" * file.stat().st_size)
+    assert np.array_equal(Gallery.open(str(gallery.place), tiny_model()).vectors, sound)
+
+
+@pytest.mark.slow
+def test_two_writers_lose_no_row(tmp_path: Path) -> None:
+    where = fresh_place()
+    Gallery.create(where, tiny_model())
+    for part in range(2):
+        write_images(tmp_path / str(part), 5, first=10 * part)
+
+    def write(part: int) -> None:
+        Gallery.open(where, tiny_model()).add([tmp_path / str(part)])
+
+    threads = [threading.Thread(target=write, args=(part,)) for part in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(Gallery.open(where, tiny_model())) == 10
+    assert verify(where).sound
+
+
+def test_there_is_one_gallery_at_a_place() -> None:
+    where = fresh_place()
+    Gallery.create(where, tiny_model())
+    with pytest.raises(GalleryError, match="is a gallery already"):
+        Gallery.create(where, tiny_model())
+    (place_of(where).parent / "other" / "file").write_bytes(b"something")
+    with pytest.raises(GalleryError, match="is no gallery"):
+        Gallery.create(str(place_of(where).parent / "other"), tiny_model())
+
+
+@pytest.mark.slow
+def test_a_repair_drops_what_is_lost_and_keeps_the_rest() -> None:
+    gallery = arbitrary_gallery(fresh_place(), tiny_model(), 20)  # type: ignore[arg-type]
+    data = gallery.place / "rows.lance" / "data"
+    before = {path.name for path in data.glob("*")}
+    gallery.append([Row(item_id("more"), "more", "image", "f" * 64)], gallery.vectors[:1])
+    (lost,) = [path for path in data.glob("*") if path.name not in before]
+    lost.unlink()
+    report = repair(str(gallery.place))
+    assert [finding.kind for finding in report.findings] == ["rows", "lost"]
+    assert len(Gallery.open(str(gallery.place), tiny_model())) == 20
+    (gallery.place / "gallery.json").write_bytes(b"{")
+    assert [finding.kind for finding in repair(str(gallery.place)).findings if finding.mended] == ["info"]
+
+
+@pytest.mark.slow
+def test_an_index_that_finds_nothing_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "broken.png").write_bytes(b"no picture")
+    where = fresh_place()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evidex.encoders.model.load_model", lambda _: tiny_model())
+        patch.setattr(sys, "argv", ["evidex", "index", str(tmp_path), "--gallery", where])
+        with pytest.raises(SystemExit):
+            main()
+    assert not place_of(where).exists()
