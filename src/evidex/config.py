@@ -202,7 +202,7 @@ def load_config(path: Path, overrides: typing.Sequence[str] = ()) -> Config:
     """
     table = _read_with_bases(path)
     for override in overrides:
-        _apply_override(table, override)
+        apply_override(table, override)
     return parse(Config, table, str(path))
 
 
@@ -236,7 +236,8 @@ def _read_with_bases(path: Path) -> dict[str, Any]:
         path = path.parent / base
 
 
-def _apply_override(table: dict[str, Any], override: str) -> None:
+def apply_override(table: dict[str, Any], override: str) -> None:
+    """Put ``section.key=value`` into ``table``."""
     name, separator, text = override.partition("=")
     if not separator:
         raise ConfigError(f"'{override}' is no override; write section.key=value")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from evidex.checked import Checked, Count, Name, NameOrEmpty, NotNegative, Positive, Range, Seed, Share, parse, to_table
-from evidex.config import Config, load_config, merged
+from evidex.config import Config, apply_override, load_config, merged
 from evidex.documents import read_toml
 from evidex.errors import ConfigError
 from evidex.scenes.scene import LARGEST, SMALLEST
@@ -135,9 +136,15 @@ class Plan(Checked):
         return (self.dataset, *self.further)
 
 
-def load_plan(path: Path) -> Plan:
-    """Read and check ``path``; paths of configurations in it are relative to the working directory."""
-    plan = parse(Plan, read_toml(path, ConfigError), str(path))
+def load_plan(path: Path, overrides: Sequence[str] = ()) -> Plan:
+    """Read and check ``path``; paths of configurations in it are relative to the working directory.
+
+    ``overrides`` are ``section.key=value``, e.g. ``training.train.epochs=2``.
+    """
+    table = read_toml(path, ConfigError)
+    for override in overrides:
+        apply_override(table, override)
+    plan = parse(Plan, table, str(path))
     _check(plan, str(path))
     return plan
 
