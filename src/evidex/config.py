@@ -183,6 +183,12 @@ class Config(Checked):
                 f'data.captions_per_image = {self.data.captions_per_image} with data.epoch = "pairs" would show pairs '
                 "more than once; set it to 1"
             )
+        if self.loss.b4 and (self.method_name != "elc" or self.encoder.kind == "clip"):
+            which = f"method '{self.method_name}'" if self.method_name != "elc" else 'encoder.kind = "clip"'
+            raise ConfigError(
+                f"loss.b4 = {self.loss.b4:g} regresses features of encoder.dim to a mentor's, in ELC on towers alone, "
+                f"and not with {which}; set it to 0"
+            )
         beside = self.loss.twins or any(source.role == "labels" for source in self.data.source)
         if beside and self.method_name in _OWN_ROWS:
             raise ConfigError(
