@@ -1,0 +1,97 @@
+"""What is looked at: a file by windows, one picture, or a row of a gallery, as it is rendered for a gallery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evidex.data.discover import printable
+from evidex.data.footprints import Footprint, Window
+from evidex.data.images import decode_image
+from evidex.data.items import ReadOptions, opens_whole
+from evidex.data.rendering import TileOptions
+from evidex.data.tiles import Raster, open_raster
+from evidex.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from evidex.retrieval.rows import Row
+
+_LONGEST_WINDOW = 2048
+
+
+@dataclass(frozen=True)
+class View:
+    """A rectangle of pixels that can be looked at piece by piece; windows count from its upper left corner."""
+
+    name: str
+    width: int
+    height: int
+    render: Callable[[Window, int], Image | None]
+    """A window as a picture, at most so many pixels a side; None where there is nothing to see."""
+    crs: Any = None
+    """rasterio's; None where the view lies nowhere."""
+    transform: Any = None
+    footprint: Callable[[Window], Footprint | None] = lambda _: None
+    """Where on earth a window lies."""
+
+    @property
+    def whole(self) -> Window:
+        return Window(0, 0, self.width, self.height)
+
+    def picture(self, window: Window) -> Image | None:
+        """The window as it would be encoded for a gallery."""
+        return self.render(window, _LONGEST_WINDOW)
+
+
+def view_of_picture(picture: Image, name: str) -> View:
+    """Of a picture that is decoded already."""
+
+    def render(window: Window, longest: int) -> Image:
+        shown = picture.crop((window.x, window.y, window.x + window.width, window.y + window.height))
+        if longest < max(shown.size):
+            shown.thumbnail((longest, longest))
+        return shown
+
+    return View(name, picture.width, picture.height, render)
+
+
+@contextmanager
+def view_of_file(path: str, options: ReadOptions | None = None) -> Iterator[View]:
+    """Of all of ``path``. TIFF and JPEG 2000 are read window by window, others are decoded whole within the limit."""
+    options = options or ReadOptions()
+    if opens_whole(path, options):
+        yield view_of_picture(decode_image(path, max_pixels=options.max_pixels, name=printable(path)), printable(path))
+        return
+    with open_raster(path, options.tiles) as raster:
+        yield _view_of_raster(raster, raster.whole, raster.label)
+
+
+@contextmanager
+def view_of_row(row: Row) -> Iterator[View]:
+    """Of what a row of a gallery shows, rendered as it was."""
+    if row.kind == "text":
+        raise NotFoundError(f"'{row.id}' is a text and has no picture")
+    if row.rendering is None:
+        yield view_of_picture(decode_image(row.path, name=row.name), row.name)
+        return
+    with open_raster(row.path, TileOptions(), row.rendering) as raster:
+        yield _view_of_raster(raster, row.window or raster.whole, row.name)
+
+
+def _view_of_raster(raster: Raster, part: Window, name: str) -> View:
+    from rasterio.windows import Window as RasterWindow
+    from rasterio.windows import transform as moved
+
+    def placed(window: Window) -> Window:
+        return Window(part.x + window.x, part.y + window.y, window.width, window.height)
+
+    def render(window: Window, longest: int) -> Image | None:
+        return raster.render(placed(window), longest=longest)
+
+    crs, transform = raster.placement
+    transform = moved(RasterWindow(part.x, part.y, part.width, part.height), transform)
+    return View(name, part.width, part.height, render, crs, transform, lambda window: raster.footprint(placed(window)))
