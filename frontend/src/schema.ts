@@ -82,6 +82,8 @@ export interface CalibrationOut {
   guarantee: string | null;
 }
 
+export type Finding = "found" | "perhaps" | "nothing" | "out_of_domain" | "unjudged" | "empty";
+
 export interface GalleryOut {
   rows: number;
   version: number;
@@ -99,6 +101,15 @@ export interface GalleryOut {
   limits: LimitsOut;
   /** Other servers that this one joins; their rows are counted. */
   parts?: number;
+}
+
+export interface HeatOut {
+  rows: number;
+  columns: number;
+  /** Pixels a side. */
+  cell: number;
+  /** Row by row a byte a cell, 255 for the peak, as base64. */
+  values: string;
 }
 
 export interface HitOut {
@@ -149,6 +160,40 @@ export interface LimitsOut {
   pixels: number;
 }
 
+export interface LocateRequest {
+  /** The item to look in, from a hit. */
+  item: string;
+  /** What to look for, in words. */
+  text?: string | null;
+  /** Look for what is like this item. */
+  like?: string | null;
+}
+
+export interface LocatedOut {
+  query: string;
+  scene: string;
+  /** What came of looking; the map is flat where nothing was found. */
+  finding: Finding;
+  /** That for people, in a few words. */
+  headline: string;
+  /** That for people, in a sentence. */
+  explanation: string;
+  /** Of the picture that was looked at; a large one is looked at smaller. */
+  width: number;
+  height: number;
+  /** How many were looked at. */
+  windows: number;
+  best_similarity: number | null;
+  /** The least similarity of a match, where the model knows it. */
+  floor: number | null;
+  /** Likeness of the best place: the share of right answers that are less similar. */
+  peak: number;
+  new_words: string[];
+  ignored_words: string[];
+  peaks: PeakOut[];
+  heat: HeatOut;
+}
+
 export interface MendedOut {
   typed: string;
   read: string;
@@ -179,6 +224,19 @@ export interface PartRequest {
 export interface PartVectorOut {
   /** One row, as /part/scan takes them. */
   vectors: string;
+}
+
+export interface PeakOut {
+  score: number;
+  x: number;
+  y: number;
+  window: WindowOut;
+  place: PlaceOut | null;
+}
+
+export interface PlaceOut {
+  longitude: number;
+  latitude: number;
 }
 
 export interface Problem {

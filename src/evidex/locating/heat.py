@@ -67,8 +67,8 @@ class Blend:
     def add(self, windows: Iterable[Window], likeness: NDArray[np.floating]) -> None:
         """Take windows of the present size."""
         for window, value in zip(windows, likeness.tolist(), strict=True):
-            rows, down = _weights(window.y, window.height, self.cell, self._sum.shape[0])
-            columns, across = _weights(window.x, window.width, self.cell, self._sum.shape[1])
+            rows, down = _weights(window.y, window.height, self.cell, self._height)
+            columns, across = _weights(window.x, window.width, self.cell, self._width)
             weight = down[:, None] * across[None, :]
             self._weight[rows, columns] += weight
             self._sum[rows, columns] += value * weight
@@ -86,10 +86,15 @@ class Blend:
         return Heat(values.astype(np.float32), self.cell, self._width, self._height)
 
 
-def _weights(start: int, length: int, cell: int, cells: int) -> tuple[slice, Values]:
-    """The cells along one side whose middles lie in a window, and how much it says about each: most in its middle."""
+def _weights(start: int, length: int, cell: int, side: int) -> tuple[slice, Values]:
+    """The cells along one side whose middles lie in a window, and how much it says about each: most in its middle.
+
+    The last cell may stand out over the edge, middle and all; it belongs to the windows that end there.
+    """
     first = max(0, -(-(2 * start - cell) // (2 * cell)))
-    last = min(cells, max(first + 1, -(-(2 * (start + length) - cell) // (2 * cell))))
+    last = max(first + 1, -(-(2 * (start + length) - cell) // (2 * cell)))
+    if start + length >= side:
+        last = -(-side // cell)
     middles = (np.arange(first, last) + 0.5) * cell
     inside = np.clip((middles - start) / length, 0.0, 1.0)
     return slice(first, last), np.maximum(np.sin(np.pi * inside) ** 2, _LEAST_WEIGHT).astype(np.float32)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.data.footprints import Point, Window
+from evidex.data.footprints import Window
 from evidex.errors import InputError
 from evidex.locating.asked import Asked
 from evidex.locating.heat import Blend, Heat
@@ -68,7 +68,7 @@ def locate(
         return Located(asked, view.name, finding, _flat(heat, asked), (), seen, best)
     least = PRESENT if asked.is_judged else 0.0
     spots = spots_of(heat, least=least, apart=smallest, most=options.most_peaks)
-    peaks = tuple(Peak(spot, _place(view, spot.x, spot.y)) for spot in spots)
+    peaks = tuple(Peak(spot, view.place(spot.x, spot.y)) for spot in spots)
     return Located(asked, view.name, finding, heat, peaks, seen, best)
 
 
@@ -105,8 +105,3 @@ def _flat(heat: Heat, asked: Asked) -> Heat:
     if not asked.reading.new_words:
         return heat.flattened()
     return Heat(np.zeros_like(heat.values), heat.cell, heat.width, heat.height)
-
-
-def _place(view: View, x: float, y: float) -> Point | None:
-    there = view.footprint(Window(int(x), int(y), 1, 1))
-    return None if there is None else there.center

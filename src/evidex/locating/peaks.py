@@ -26,7 +26,10 @@ class Spot:
 
 
 def spots_of(heat: Heat, *, least: float, apart: int, most: int) -> list[Spot]:
-    """The highest places first: at least ``least`` and half of the best, ``apart`` pixels from each other."""
+    """The highest places first: at least ``least`` and half of the best.
+
+    They lie ``apart`` pixels from each other, and none in the box of a higher one: one place is told once.
+    """
     values = np.nan_to_num(heat.values, nan=0.0)
     bar = max(least, _HALF * float(values.max(initial=0.0)))
     left = np.where(_tops(values) & (values >= bar) & (values > 0), values, 0.0)
@@ -34,7 +37,9 @@ def spots_of(heat: Heat, *, least: float, apart: int, most: int) -> list[Spot]:
     spots: list[Spot] = []
     while len(spots) < most and left.max(initial=0.0) > 0:
         row, column = (int(place) for place in np.unravel_index(int(left.argmax()), left.shape))
-        spots.append(_spot(heat, values, row, column))
+        spot = _spot(heat, values, row, column)
+        spots.append(spot)
+        left[_cells(spot.box.y, spot.box.height, heat.cell), _cells(spot.box.x, spot.box.width, heat.cell)] = 0.0
         left[max(0, row - radius + 1) : row + radius, max(0, column - radius + 1) : column + radius] = 0.0
     return spots
 
@@ -58,6 +63,10 @@ def _spot(heat: Heat, values: NDArray[np.float32], row: int, column: int) -> Spo
     box = Window(x, y, min(x1 * cell, heat.width) - x, min(y1 * cell, heat.height) - y)
     middle_x, middle_y = (column + 0.5) * cell, (row + 0.5) * cell
     return Spot(min(middle_x, heat.width - 0.5), min(middle_y, heat.height - 0.5), score, box)
+
+
+def _cells(start: int, length: int, cell: int) -> slice:
+    return slice(start // cell, -(-(start + length) // cell))
 
 
 def _reach(line: NDArray[np.float32], place: int, level: float) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evidex.data.discover import printable
-from evidex.data.footprints import Footprint, Window
+from evidex.data.footprints import Point, Window
 from evidex.data.images import decode_image
 from evidex.data.items import ReadOptions, opens_whole
 from evidex.data.rendering import TileOptions
@@ -35,8 +35,8 @@ class View:
     crs: Any = None
     """rasterio's; None where the view lies nowhere."""
     transform: Any = None
-    footprint: Callable[[Window], Footprint | None] = lambda _: None
-    """Where on earth a window lies."""
+    place: Callable[[float, float], Point | None] = lambda _x, _y: None
+    """Longitude and latitude of a pixel; None where it lies nowhere."""
 
     @property
     def whole(self) -> Window:
@@ -92,6 +92,10 @@ def _view_of_raster(raster: Raster, part: Window, name: str) -> View:
     def render(window: Window, longest: int) -> Image | None:
         return raster.render(placed(window), longest=longest)
 
+    def place(x: float, y: float) -> Point | None:
+        there = raster.footprint(placed(Window(int(x), int(y), 1, 1)))
+        return None if there is None else there.center
+
     crs, transform = raster.placement
     transform = moved(RasterWindow(part.x, part.y, part.width, part.height), transform)
-    return View(name, part.width, part.height, render, crs, transform, lambda window: raster.footprint(placed(window)))
+    return View(name, part.width, part.height, render, crs, transform, place)

@@ -124,7 +124,7 @@ def coloured(heat: Heat, size: tuple[int, int]) -> Image:
 def _rgba(share: NDArray[np.float32]) -> NDArray[np.uint8]:
     stops = [stop for stop, _ in _COLOURS]
     bands = [np.interp(share, stops, [colour[band] for _, colour in _COLOURS]) for band in range(3)]
-    return np.rint(np.stack([*bands, 255 * _STRONGEST * np.sqrt(share)], axis=-1)).astype(np.uint8)
+    return np.rint(np.stack([*bands, 255 * _STRONGEST * share], axis=-1)).astype(np.uint8)
 
 
 def _fitted(view: View) -> tuple[int, int]:

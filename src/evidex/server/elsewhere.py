@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def forward_item(part: Part, own_id: str, item_id: str) -> Response:
     """The row's description, under the id that this server gave out for it."""
-    return JSONResponse(_item(part, own_id).model_copy(update={"id": item_id}).model_dump(mode="json"))
+    return JSONResponse(fetch_item(part, own_id).model_copy(update={"id": item_id}).model_dump(mode="json"))
 
 
 def forward_picture(part: Part, own_id: str, size: Size, tag: str | None) -> Response:
@@ -34,14 +34,15 @@ def forward_picture(part: Part, own_id: str, size: Size, tag: str | None) -> Res
 
 def fetch_like(part: Part, own_id: str, settings: Settings) -> tuple[str | Image, str | None]:
     """What to search for where the like of the row is wanted: its text, or its picture and name."""
-    row = _item(part, own_id)
+    row = fetch_item(part, own_id)
     if row.kind == "text":
         return check_text(row.caption or row.path), None
     picture = part.get(f"{_address(own_id)}/preview").content
     return decode_image(picture, name=row.path, max_pixels=settings.max_pixels), row.path
 
 
-def _item(part: Part, own_id: str) -> ItemOut:
+def fetch_item(part: Part, own_id: str) -> ItemOut:
+    """The row's description, under its own id there."""
     try:
         return ItemOut.model_validate_json(part.get(_address(own_id)).content)
     except ValueError:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.encoders.model import Model
 from evidex.errors import BusyError, EvidexError, PartError
 from evidex.retrieval.answers import Answer
 from evidex.retrieval.gallery import Gallery
@@ -48,6 +49,7 @@ class Service:
         self.items = Items(settings.gallery)
         self.thumbnails = Thumbnails(self.items, settings.cache_bytes, metrics)
         self.pictures = BoundedPool(settings.picture_workers, settings.picture_queue, "pictures")
+        self.maps = BoundedPool(1, settings.map_queue, "maps")
         self._search_thread = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._batcher = Batcher(
             self.engine.run,
@@ -75,6 +77,7 @@ class Service:
         await self._batcher.stop()
         self._search_thread.shutdown(wait=True, cancel_futures=True)
         self.pictures.close()
+        self.maps.close()
         if self.parts is not None:
             self.parts.close()
 
@@ -98,6 +101,10 @@ class Service:
         """Of one of this machine's own rows."""
         look = self._in_search_thread(lambda: self.engine.vector(row_id))
         return await within(self.settings.request_seconds, look)
+
+    async def model(self) -> Model:
+        """The gallery's, loaded."""
+        return await self._in_search_thread(lambda: self.engine.gallery.model)
 
     def owner(self, row_id: str) -> tuple[Part, str] | None:
         """The server that holds the row, if it is another, and what it calls it."""
