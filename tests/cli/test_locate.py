@@ -12,8 +12,8 @@ import rasterio
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
 from tests.cli.running import Runner
-from tests.locating.places import NO_TANKS, compact, in_tanks, write_scene
-from tests.retrieval.archive import picture, write_images
+from tests.locating.places import NO_TANKS, in_tanks, write_scene
+from tests.retrieval.archive import picture, tiny_model, write_images
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_a_folder_is_looked_through_the_likest_first_and_bad_files_are_told(
 
 
 def test_a_hit_of_a_gallery_is_looked_into_by_its_id_or_path(evidex: Runner, scenes: Path, tmp_path: Path) -> None:
-    gallery = Gallery.create(tmp_path / "gallery", compact(), source="compact")
+    gallery = Gallery.create(tmp_path / "gallery", tiny_model())
     gallery.add(scenes / "tanks.tif", options=IndexOptions(workers=1))
     row = gallery.rows([0])[0]
     for name in (row.id, row.path):

@@ -56,14 +56,14 @@ def locate(
     best, seen = None, 0
     # A question that means nothing to the model finds nothing, however long it looks.
     for scale in scales if not asked.reading.new_words else []:
-        for windows, vectors in _encoded(model, view, scale, seen, sum(map(len, scales)), progress):
+        for windows, vectors in encoded(model, view, scale, seen, sum(map(len, scales)), progress):
             similarity = vectors @ asked.vector
             blend.add(windows, asked.likeness(similarity))
             best = max(similarity.max().item(), -1.0 if best is None else best)
             seen += len(windows)
         blend.end_size()
     heat = blend.heat()
-    finding = _finding(asked, heat, seen)
+    finding = finding_of(asked, heat, seen)
     if finding.is_flat:
         return Located(asked, view.name, finding, _flat(heat, asked), (), seen, best)
     least = PRESENT if asked.is_judged else 0.0
@@ -72,8 +72,8 @@ def locate(
     return Located(asked, view.name, finding, heat, peaks, seen, best)
 
 
-def _encoded(
-    model: Model, view: View, scale: Scale, before: int, total: int, progress: Progress
+def encoded(
+    model: Model, view: View, scale: Scale, before: int = 0, total: int = 0, progress: Progress = silent
 ) -> Iterator[tuple[list[Window], NDArray[np.float32]]]:
     """The windows of one size that show something, and their rows, a batch at a time."""
     windows: list[Window] = []
@@ -89,7 +89,8 @@ def _encoded(
             windows, pixels = [], []
 
 
-def _finding(asked: Asked, heat: Heat, seen: int) -> Finding:
+def finding_of(asked: Asked, heat: Heat, seen: int) -> Finding:
+    """What a blended map of ``seen`` windows amounts to."""
     if asked.reading.new_words:
         return Finding.OUT_OF_DOMAIN
     if not seen:
