@@ -65,14 +65,13 @@ export class Details {
   private draw(item: Item): void {
     const content: Node[] = [this.head(hitName(item), titleClass(item))];
     const question = this.actions.question();
-    let control: ReturnType<typeof locateControl> | null = null;
     if (item.kind !== "text") {
       const image = h("img", { class: "preview", alt: `Picture of ${fileName(item.path)}` });
       showPicture(image, item.id, "preview");
       const lost = h("p", { class: "lost" }, "The picture cannot be shown: its file is gone or has changed since it was indexed.");
       const frame = h("div", { class: "frame" }, image, lost);
       content.push(frame);
-      if (question) control = locateControl(item, frame, question, this.actions.failed);
+      if (question) content.push(locateControl(item, frame, question, this.actions.failed));
     }
     const buttons = h("div", { class: "buttons" });
     const like = h("button", { class: "plain", type: "button", click: () => this.actions.like(item.id) });
@@ -82,10 +81,6 @@ export class Details {
       const place = h("button", { class: "plain", type: "button", click: () => this.actions.show(item) });
       place.append(icon(ICONS.place), "Show on the map");
       buttons.append(place);
-    }
-    if (control) {
-      buttons.append(control.button);
-      content.push(control.line);
     }
     content.push(buttons, facts(item));
     if (item.captions.length) {

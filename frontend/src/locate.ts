@@ -12,10 +12,10 @@ const COLOURS: readonly (readonly [number, readonly [number, number, number]])[]
 ];
 const STRONGEST = 0.75;
 
-/** A button that lays the map over the picture in `frame` and takes it off again, and the line that says what it shows. */
-export function locateControl(item: Item, frame: HTMLElement, question: LocateQuestion, failed: (error: unknown) => void): { button: HTMLElement; line: HTMLElement } {
+/** Put a button over the picture in `frame` that lays the map over it and takes it off again; returns the line that says what it shows. */
+export function locateControl(item: Item, frame: HTMLElement, question: LocateQuestion, failed: (error: unknown) => void): HTMLElement {
   const line = h("p", { class: "located", "aria-live": "polite", hidden: true });
-  const button = h("button", { class: "plain", type: "button", "aria-pressed": "false" });
+  const button = h("button", { class: "plain show-map", type: "button", "aria-pressed": "false" });
   button.append(icon(ICON), "Where is it?");
   let drawn: HTMLCanvasElement | null = null;
   const show = (shown: boolean): void => {
@@ -29,7 +29,7 @@ export function locateControl(item: Item, frame: HTMLElement, question: LocateQu
     try {
       const found = await locate(item.id, question);
       drawn = canvasOf(found);
-      frame.append(drawn);
+      frame.insertBefore(drawn, button);
       line.replaceChildren(h("strong", {}, `${found.headline}.`), ` ${found.explanation}`);
       show(true);
     } catch (error) {
@@ -42,7 +42,8 @@ export function locateControl(item: Item, frame: HTMLElement, question: LocateQu
     }
   };
   button.addEventListener("click", () => void (drawn ? show(button.getAttribute("aria-pressed") !== "true") : look()));
-  return { button, line };
+  frame.append(button);
+  return line;
 }
 
 /** As large as the picture that was looked at, so that the same rules of style put it exactly over the preview. */

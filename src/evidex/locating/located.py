@@ -90,7 +90,7 @@ class Located:
         looked = f"{self.windows} window{'s were' if self.windows != 1 else ' was'} looked at"
         match self.finding:
             case Finding.FOUND:
-                return f"{looked}; the best place, with all around it, beats {self.heat.peak:.0%} of right answers."
+                return f"{looked}; the best place is more alike than {self.heat.peak:.0%} of right answers are."
             case Finding.PERHAPS:
                 return f"{looked}; the best place is hardly more alike than what is not there: look yourself."
             case Finding.NOTHING:
