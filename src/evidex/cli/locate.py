@@ -39,7 +39,9 @@ def command(
         str | None, typer.Option(help="Sides of the windows in pixels, e.g. 512,256,128; default: to suit the scene.")
     ] = None,
     peaks: Annotated[int, typer.Option(min=1, help="At most so many places.")] = 20,
-    bands: Annotated[str | None, typer.Option(help="Bands shown as red, green, blue, e.g. 4,3,2; or one band.")] = None,
+    bands: Annotated[
+        str | None, typer.Option(help="Bands shown as red, green, blue, of scene and example, e.g. 4,3,2; or one.")
+    ] = None,
     max_pixels: Annotated[int, typer.Option(min=1, help="Largest image that is decoded whole.")] = 100_000_000,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
@@ -56,10 +58,10 @@ def command(
     if gallery is None and Path(scene).is_dir():
         _folder(text, image, scene, targets, model, reading, options, as_json)
         return
-    _check_outputs(targets)
+    _check_outputs(targets, scene)
     opened, view = _opened(scene, gallery, model, reading)
     with view as shown:
-        found = _located(opened, shown, _asked(opened, text, image), options)
+        found = _located(opened, shown, _asked(opened, text, image, reading), options)
         _write(targets, found, shown)
     if as_json:
         from evidex.cli.console import print_json
@@ -99,11 +101,14 @@ def _sizes(text: str | None) -> tuple[int, ...] | None:
         raise InputError(f"window '{text}': give sides in pixels, e.g. 512,256,128") from None
 
 
-def _check_outputs(targets: list[Path]) -> None:
+def _check_outputs(targets: list[Path], scene: str) -> None:
+    from evidex.errors import InputError
     from evidex.locating.writing import check_output
 
     for target in targets:
         check_output(target)
+        if target.exists() and Path(scene).exists() and target.samefile(scene):
+            raise InputError(f"'{target}' is the scene itself; name another place for its map")
 
 
 def _opened(
@@ -129,13 +134,14 @@ def _opened(
     return opened.model, view
 
 
-def _asked(model: Model, text: str | None, image: Path | None) -> Asked:
+def _asked(model: Model, text: str | None, image: Path | None, reading: ReadOptions) -> Asked:
     from evidex.data.discover import printable
+    from evidex.data.items import read_whole
     from evidex.locating.asked import ask
 
     if image is None:
         return ask(model, text, "text")
-    return ask(model, image, "image", printable(image.name))
+    return ask(model, read_whole(str(image), reading), "image", printable(image.name))
 
 
 def _located(model: Model, view: View, asked: Asked, options: LocateOptions) -> Located:
@@ -189,7 +195,7 @@ def _folder(
 
     places = check_places(folder, targets)
     opened = load_model(model)
-    asked = _asked(opened, text, image)
+    asked = _asked(opened, text, image, reading)
     report = locate_files(opened, places, asked, options, reading, _progress_of)
     for skip in report.skipped:
         typer.echo(f"skipped {skip.name}: {skip.reason}", err=True)
