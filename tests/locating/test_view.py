@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evidex.data.footprints import Window
+from evidex.data.footprints import Footprint, Window
 from evidex.errors import NotFoundError
 from evidex.locating.gallery_view import view_in_gallery
 from evidex.locating.view import view_of_file, view_of_row
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
-from tests.retrieval.archive import tiny_model, write_images, write_raster
+from evidex.retrieval.rows import Row
+from tests.retrieval.archive import picture, tiny_model, write_images, write_raster
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,20 @@ def test_a_path_of_a_gallery_is_all_of_the_file_in_the_gallerys_colours(gallery:
         assert (whole.width, whole.height) == (1200, 700)
         part = Window(300, 200, 128, 128)
         assert np.array_equal(np.asarray(whole.picture(part)), np.asarray(fresh.picture(part)))
+
+
+def test_of_a_row_on_another_machine_the_small_picture_is_looked_at(tmp_path: Path) -> None:
+    """Nothing is fetched for it."""
+    stream = io.BytesIO()
+    picture(1, (64, 48)).save(stream, "PNG")
+    ring = ((10.0, 51.0), (10.0, 50.0), (12.0, 50.0), (12.0, 51.0))
+    address = "https://archive.invalid/scene.tif"
+    row = Row("1", address, "image", "0" * 64, footprint=Footprint(ring), thumbnail=stream.getvalue())
+    made = Gallery.create(tmp_path / "gallery", tiny_model())
+    made.append([row], np.eye(1, tiny_model().dim, dtype=np.float32))
+    with view_in_gallery(made, address) as view:
+        assert (view.width, view.height) == (64, 48)
+        assert view.place(16.0, 24.0) == pytest.approx((10.5, 50.5))
 
 
 def test_what_is_not_there_or_has_no_picture_is_said(gallery: Gallery) -> None:

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evidex.cli.options import Sensor
+
 if TYPE_CHECKING:
     from evidex.data.items import ReadOptions
+    from evidex.data.rendering import TileOptions
     from evidex.encoders.model import Model
     from evidex.locating.asked import Asked
     from evidex.locating.locate import LocateOptions
@@ -42,6 +45,7 @@ def command(
     bands: Annotated[
         str | None, typer.Option(help="Bands shown as red, green, blue, of scene and example, e.g. 4,3,2; or one.")
     ] = None,
+    sensor: Sensor = None,
     max_pixels: Annotated[int, typer.Option(min=1, help="Largest image that is decoded whole.")] = 100_000_000,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
@@ -53,15 +57,15 @@ def command(
 
     text, scene = _told(words, image)
     options = LocateOptions(_sizes(window), peaks)
-    reading = ReadOptions(TileOptions(bands=whole_numbers(bands)), max_pixels)
+    reading = ReadOptions(TileOptions(bands=whole_numbers(bands), sensor=sensor), max_pixels)
     targets = out or []
     if gallery is None and Path(scene).is_dir():
         _folder(text, image, scene, targets, model, reading, options, as_json)
         return
     _check_outputs(targets, scene)
-    opened, view = _opened(scene, gallery, model, reading)
+    opened, view, ways = _opened(scene, gallery, model, reading)
     with view as shown:
-        found = _located(opened, shown, _asked(opened, text, image, reading), options)
+        found = _located(opened, shown, _asked(opened, text, image, reading, ways), options)
         _write(targets, found, shown)
     if as_json:
         from evidex.cli.console import print_json
@@ -113,8 +117,8 @@ def _check_outputs(targets: list[Path], scene: str) -> None:
 
 def _opened(
     scene: str, gallery: Path | None, model: str | None, reading: ReadOptions
-) -> tuple[Model, AbstractContextManager[View]]:
-    """The model, and the scene to be looked at with it."""
+) -> tuple[Model, AbstractContextManager[View], tuple[TileOptions, ...]]:
+    """The model, the scene to be looked at with it, and the ways in which an example may be read."""
     from evidex.encoders.model import load_model
     from evidex.errors import InputError
     from evidex.locating.view import view_of_file
@@ -125,23 +129,29 @@ def _opened(
         if not Path(scene).exists():
             raise InputError(f"'{scene}' does not exist; give a scene, a folder of them, or a hit's id with --gallery")
         raster_driver(scene)  # what cannot be read is told before a model is loaded
-        return load_model(model), view_of_file(scene, reading)
+        return load_model(model), view_of_file(scene, reading), ()
+    from evidex.data.reading_notes import readings_of
     from evidex.locating.gallery_view import view_in_gallery
     from evidex.retrieval.gallery import Gallery
 
     opened = Gallery.open(gallery, None if model is None else load_model(model))
     view = view_in_gallery(opened, scene)
-    return opened.model, view
+    return opened.model, view, readings_of(opened.notes)
 
 
-def _asked(model: Model, text: str | None, image: Path | None, reading: ReadOptions) -> Asked:
+def _asked(
+    model: Model, text: str | None, image: Path | None, reading: ReadOptions, ways: tuple[TileOptions, ...] = ()
+) -> Asked:
     from evidex.data.discover import printable
-    from evidex.data.items import read_whole
+    from evidex.data.items import read_example, read_whole
     from evidex.locating.asked import ask
 
     if image is None:
         return ask(model, text, "text")
-    return ask(model, read_whole(str(image), reading), "image", printable(image.name))
+    chosen = reading.tiles.bands is not None or reading.tiles.sensor is not None
+    path = str(image)
+    example = read_whole(path, reading) if chosen else read_example(path, ways, reading.max_pixels)
+    return ask(model, example, "image", printable(image.name))
 
 
 def _located(model: Model, view: View, asked: Asked, options: LocateOptions) -> Located:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from evidex.data.remote import is_remote
 from evidex.errors import NotFoundError
-from evidex.locating.view import View, view_of_row
+from evidex.locating.view import View, view_of_picture, view_of_row
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.hits import Hit
 from evidex.retrieval.rows import Row
 
 
 def view_in_gallery(gallery: Gallery, name: str) -> AbstractContextManager[View]:
     """Of the row with the id ``name``; or, by a path, of a whole file that is in the gallery, tiles and all."""
-    return view_of_row(_row(gallery, name))
+    row = _row(gallery, name)
+    if row.kind != "text" and is_remote(
+        row.path
+    ):  # of what lies elsewhere the gallery's own small picture is looked at
+        return nullcontext(view_of_picture(gallery.open_image(row), row.name, Hit.of(row, 1, 0.0).corners))
+    return view_of_row(row)
 
 
 def _row(gallery: Gallery, name: str) -> Row:

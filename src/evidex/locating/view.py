@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -47,8 +47,8 @@ class View:
         return self.render(window, _LONGEST_WINDOW)
 
 
-def view_of_picture(picture: Image, name: str) -> View:
-    """Of a picture that is decoded already."""
+def view_of_picture(picture: Image, name: str, corners: Sequence[Sequence[float]] | None = None) -> View:
+    """Of a picture that is decoded already; its ``corners`` on earth run from the upper left to the right and round."""
 
     def render(window: Window, longest: int) -> Image:
         shown = picture.crop((window.x, window.y, window.x + window.width, window.y + window.height))
@@ -56,7 +56,10 @@ def view_of_picture(picture: Image, name: str) -> View:
             shown.thumbnail((longest, longest))
         return shown
 
-    return View(name, picture.width, picture.height, render)
+    def place(x: float, y: float) -> Point | None:
+        return None if corners is None else _between(corners, x / picture.width, y / picture.height)
+
+    return View(name, picture.width, picture.height, render, place=place)
 
 
 @contextmanager
@@ -99,3 +102,11 @@ def _view_of_raster(raster: Raster, part: Window, name: str) -> View:
     crs, transform = raster.placement
     transform = moved(RasterWindow(part.x, part.y, part.width, part.height), transform)
     return View(name, part.width, part.height, render, crs, transform, place)
+
+
+def _between(corners: Sequence[Sequence[float]], right: float, down: float) -> Point:
+    """A point inside a picture, from its corners; near enough for what is as small as a row of a gallery."""
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = corners
+    top = ax + (bx - ax) * right, ay + (by - ay) * right
+    bottom = dx + (cx - dx) * right, dy + (cy - dy) * right
+    return top[0] + (bottom[0] - top[0]) * down, top[1] + (bottom[1] - top[1]) * down

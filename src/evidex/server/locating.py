@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
@@ -12,9 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from evidex.data.discover import printable
-from evidex.data.footprints import Point
-from evidex.data.images import decode_image
-from evidex.errors import ImageError, InputError, NotFoundError
+from evidex.errors import InputError, NotFoundError
 from evidex.locating.asked import ask
 from evidex.locating.locate import locate
 from evidex.locating.located import Located
@@ -23,10 +21,10 @@ from evidex.retrieval.hits import Hit
 from evidex.server.elsewhere import fetch_item, fetch_like
 from evidex.server.limits import within
 from evidex.server.locate_schemas import LocatedOut, LocateForm, LocateRequest, locate_body, located_out
-from evidex.server.questions import check_text
+from evidex.server.questions import Upload, check_text, decode_upload
 from evidex.server.routes import problems
+from evidex.server.schemas import ImageRequest
 from evidex.server.service import Service
-from evidex.server.settings import Settings
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -112,21 +110,14 @@ def _example(service: Service, wanted: _Wanted) -> tuple[Image | str, str | None
     """The picture to look for the like of and its name; or a text, where that is what the item is."""
     settings = service.settings
     if wanted.like is None:
-        return _decoded(wanted, settings), wanted.name
+        upload = Upload(wanted.name, wanted.content or b"", ImageRequest())
+        return decode_upload(upload, settings, service.items.ways()), wanted.name
     if (owner := service.owner(wanted.like)) is not None:
         return fetch_like(*owner, settings)
     row = service.items.row(wanted.like)
     if row.kind == "text":
         return check_text(row.caption or row.name), None
     return service.items.picture(row, _LONGEST_EXAMPLE), row.name
-
-
-def _decoded(wanted: _Wanted, settings: Settings) -> Image:
-    if not wanted.content:
-        raise ImageError(f"'{wanted.name}' is empty; send the file's bytes")
-    picture = decode_image(wanted.content, max_pixels=settings.max_pixels, name=wanted.name)
-    picture.thumbnail((_LONGEST_EXAMPLE, _LONGEST_EXAMPLE))
-    return picture
 
 
 def _view(service: Service, item: str) -> View:
@@ -136,21 +127,6 @@ def _view(service: Service, item: str) -> View:
         if isinstance(picture, str):
             raise NotFoundError(f"'{item}' is a text and has no picture")
         picture.thumbnail((_LONGEST, _LONGEST))
-        corners = fetch_item(*owner).corners
-    else:
-        row = service.items.row(item)
-        picture, name = service.items.picture(row, _LONGEST), row.name
-        found = Hit.of(row, 1, 0.0).corners
-        corners = None if found is None else [(corner[0], corner[1]) for corner in found]
-    view = view_of_picture(picture, name or item)
-    if corners is None:
-        return view
-    return replace(view, place=lambda x, y: _between(corners, x / view.width, y / view.height))
-
-
-def _between(corners: list[Point], right: float, down: float) -> Point:
-    """Of a point inside a picture, from its corners; near enough for what is as small as an item."""
-    (ax, ay), (bx, by), (cx, cy), (dx, dy) = corners
-    top = ax + (bx - ax) * right, ay + (by - ay) * right
-    bottom = dx + (cx - dx) * right, dy + (cy - dy) * right
-    return top[0] + (bottom[0] - top[0]) * down, top[1] + (bottom[1] - top[1]) * down
+        return view_of_picture(picture, name or item, fetch_item(*owner).corners)
+    row = service.items.row(item)
+    return view_of_picture(service.items.picture(row, _LONGEST), row.name, Hit.of(row, 1, 0.0).corners)
