@@ -1,6 +1,7 @@
 // The hits, as a grid that can be walked with the arrow keys.
 
 import { showPicture, type Answer, type Hit } from "./api";
+import { otherPlaces } from "./copies";
 import { day, fileName, h, icon, ICONS } from "./dom";
 
 export interface GridActions {
@@ -79,7 +80,7 @@ function cell(hit: Hit, isNew: boolean, apart: boolean, actions: GridActions): H
     click: () => actions.like(hit.id),
   });
   like.append(icon(ICONS.like));
-  return h("li", { class: apart ? "apart" : "" }, button, like);
+  return h("li", { class: apart ? "apart" : "" }, button, like, otherPlaces(hit, actions.open));
 }
 
 function walk(event: KeyboardEvent, list: HTMLElement, actions: GridActions): void {

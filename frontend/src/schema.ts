@@ -68,6 +68,8 @@ export interface BatchRequest {
   before?: string | null;
   /** Matches the path, or its end. */
   glob?: string | null;
+  /** Show every copy of a picture; otherwise each picture once. */
+  copies?: boolean;
   /** At most as many as /gallery says. */
   texts: string[];
 }
@@ -117,6 +119,8 @@ export interface HitOut {
   corners: [number, number][] | null;
   crs: string | null;
   acquired: string | null;
+  /** Where else the same picture lies. */
+  copies?: PlaceOut[];
 }
 
 export interface ItemOut {
@@ -172,6 +176,8 @@ export interface PartRequest {
   before?: string | null;
   /** Matches the path, or its end. */
   glob?: string | null;
+  /** Show every copy of a picture; otherwise each picture once. */
+  copies?: boolean;
   /** Little-endian 32-bit floats, row after row, as base64. */
   vectors: string;
 }
@@ -179,6 +185,13 @@ export interface PartRequest {
 export interface PartVectorOut {
   /** One row, as /part/scan takes them. */
   vectors: string;
+}
+
+export interface PlaceOut {
+  id: string;
+  path: string;
+  /** The very same content; otherwise encoded again or resized. */
+  exact: boolean;
 }
 
 export interface Problem {
@@ -212,6 +225,8 @@ export interface SearchRequest {
   before?: string | null;
   /** Matches the path, or its end. */
   glob?: string | null;
+  /** Show every copy of a picture; otherwise each picture once. */
+  copies?: boolean;
   /** What to look for, in words. */
   text?: string | null;
   /** Look for what is like this item. */

@@ -14,6 +14,7 @@ from evidex.cli import (
     benchmark,
     calibrate,
     degrade,
+    duplicates,
     evaluate,
     export,
     index,
@@ -53,7 +54,8 @@ app = typer.Typer(
 
 # The verbs' modules are light: each imports what it works with when it is called.
 for verb in (
-    index, search, serve, verify, calibrate, models, sample, train, evaluate, export, benchmark, methods, degrade,
+    index, search, serve, verify, duplicates, calibrate, models, sample, train, evaluate, export, benchmark, methods,
+    degrade,
 ):  # fmt: skip
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
 # Machines with torch alone run studies too, so their arguments are declared without typer.

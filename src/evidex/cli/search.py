@@ -43,12 +43,15 @@ def command(
     sheet: Annotated[Path | None, typer.Option(help="Write a contact sheet of the hits, .png or .html.")] = None,
     open_sheet: Annotated[bool, typer.Option("--open", help="Show the contact sheet in the browser.")] = False,
     pictures: Annotated[bool, typer.Option(help="Draw hits small where the terminal can.")] = True,
+    copies: Annotated[
+        bool, typer.Option("--copies", help="Show every copy of a picture; otherwise each picture once.")
+    ] = False,
     why: Annotated[bool, typer.Option("--why", "--verbose", help="Say what the verdict stands on.")] = False,
 ) -> None:
     """Find images, tiles or captions, and be told how far to trust the answer."""
     from evidex.cli.console import print_json
     from evidex.data.discover import printable
-    from evidex.retrieval.contact_sheet import check_sheet, write_contact_sheet
+    from evidex.retrieval.contact_sheet import check_sheet
     from evidex.retrieval.emptiness import with_reasons
     from evidex.retrieval.filters import Filters
     from evidex.retrieval.gallery import Gallery
@@ -64,16 +67,11 @@ def command(
     opened = Gallery.open(gallery, _loaded(model))
     warming = warm_up(opened, "text" if image is None else "image")
     example = image if bands is None or image is None else _rendered(image, bands)
-    found = Retriever(opened).search(text=text, image=example, top=top, filters=filters, among=among)  # type: ignore[arg-type]
+    found = Retriever(opened).search(text=text, image=example, top=top, filters=filters, among=among, copies=copies)  # type: ignore[arg-type]
     if image is not None:
         found = replace(found, query=printable(str(image)))
     (answer,) = with_reasons([found], opened, filters, among)  # type: ignore[arg-type]
-    if open_sheet and sheet is None:
-        import tempfile
-
-        sheet = Path(tempfile.mkdtemp(prefix="evidex-")) / "hits.html"
-    if sheet is not None:
-        write_contact_sheet(opened, answer, sheet)
+    sheet = _written(sheet, opened, answer, open_sheet)
     if as_geojson:
         print_json(answer.geojson())
     elif as_json:
@@ -82,6 +80,19 @@ def command(
         _show(opened, answer, pictures, why, warming)
     if open_sheet and sheet is not None:
         typer.launch(str(sheet.resolve()))
+
+
+def _written(sheet: Path | None, gallery: Gallery, answer: Answer, shown: bool) -> Path | None:
+    """The contact sheet, if one is wanted; one that is only to be shown lies where the system puts such things."""
+    import tempfile
+
+    from evidex.retrieval.contact_sheet import write_contact_sheet
+
+    if sheet is None and shown:
+        sheet = Path(tempfile.mkdtemp(prefix="evidex-")) / "hits.html"
+    if sheet is not None:
+        write_contact_sheet(gallery, answer, sheet)
+    return sheet
 
 
 def _loaded(model: str | None) -> Model | None:

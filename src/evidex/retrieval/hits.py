@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from evidex.data.footprints import Footprint, Window
+from evidex.retrieval.copies import same_content
 from evidex.retrieval.rows import Kind, Row
+
+
+@dataclass(frozen=True)
+class Place:
+    """Another row that shows the picture of a hit."""
+
+    id: str
+    path: str
+    exact: bool
+    """Whether it has the very same content; otherwise it was encoded again or resized."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +41,11 @@ class Hit:
     footprint: Footprint | None
     crs: str | None
     acquired: datetime | None
+    copies: tuple[Place, ...] = ()
+    """Where else the same picture lies, among the rows that were searched."""
 
     @classmethod
-    def of(cls, row: Row, rank: int, score: float) -> Hit:
+    def of(cls, row: Row, rank: int, score: float, copies: tuple[Row, ...] = ()) -> Hit:
         return cls(
             rank=rank,
             id=row.id,
@@ -47,6 +60,7 @@ class Hit:
             footprint=row.footprint,
             crs=row.crs,
             acquired=row.acquired,
+            copies=tuple(Place(other.id, other.name, same_content(row, other)) for other in copies),
         )
 
     @property
@@ -78,6 +92,7 @@ class Hit:
             "corners": self.corners,
             "crs": self.crs,
             "acquired": None if self.acquired is None else _utc(self.acquired),
+            "copies": [asdict(place) for place in self.copies],
         }
 
 

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from evidex.errors import InputError, NotFoundError
 from evidex.retrieval.answers import Answer, Timings
 from evidex.retrieval.certainty.policy import ABSTAIN_RATIO, Judged, Policy
+from evidex.retrieval.distinct import Ranked, Ranking
 from evidex.retrieval.encoding import encode, encode_again
 from evidex.retrieval.filters import NO_FILTERS, Filters, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.hits import Hit, Refinement
 from evidex.retrieval.out_of_domain import Bar, readings
-from evidex.retrieval.queries import Direction, Query, check_query, shown
+from evidex.retrieval.queries import Direction, Query, check_query
+from evidex.retrieval.queries import shown as shown_query
 from evidex.retrieval.refine import AS_CALIBRATED, Refining
 from evidex.retrieval.rows import Row
 from evidex.retrieval.scan.partial import Partial, ScanResult
@@ -42,14 +44,18 @@ class Search:
     among: Target | None = None
     """Images or texts; None: images, where there are any."""
     refine: Refining = AS_CALIBRATED
+    copies: bool = False
+    """Whether a picture that is there several times is found as often; otherwise once, with its other places."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Found:
     """One query between the scans and its answer."""
 
     first: Partial
     final: Partial
+    vectors: NDArray[np.float32]
+    """(2, dim): what the two were scanned for."""
     standing: Standing
     timings: Timings
 
@@ -82,12 +88,16 @@ class Retriever:
         filters: Filters = NO_FILTERS,
         among: Target | None = None,
         refine: Refining = AS_CALIBRATED,
+        copies: bool = False,
     ) -> Answer:
-        """Answer one query, a text or an image; ``among`` images (the default, where there are any) or texts."""
+        """Answer one query, a text or an image; ``among`` images (the default, where there are any) or texts.
+
+        A picture that is there several times is one hit that names its other places, unless ``copies`` are wanted.
+        """
         if (text is None) == (image is None):
             raise InputError("give either a text or an image to search for")
         direction: Direction = "image" if text is None else "text"
-        return self.answer([image if text is None else text], Search(direction, top, filters, among, refine))[0]
+        return self.answer([image if text is None else text], Search(direction, top, filters, among, refine, copies))[0]
 
     def search_batch(
         self,
@@ -98,12 +108,14 @@ class Retriever:
         filters: Filters = NO_FILTERS,
         among: Target | None = None,
         refine: Refining = AS_CALIBRATED,
+        copies: bool = False,
     ) -> list[Answer]:
         """Answer many queries of one kind in one scan, each as `search` would."""
         if (texts is None) == (images is None):
             raise InputError("give either texts or images to search for")
         queries: Sequence[Query] = texts if texts is not None else images or ()
-        return self.answer(queries, Search("image" if texts is None else "text", top, filters, among, refine))
+        direction: Direction = "image" if texts is None else "text"
+        return self.answer(queries, Search(direction, top, filters, among, refine, copies))
 
     def answer(self, queries: Sequence[Query], search: Search) -> list[Answer]:
         """Answer queries of one kind in one scan."""
@@ -169,11 +181,13 @@ class Retriever:
             decides=policy is None or not policy.given,
             refuses=self._abstain_ratio > 0,
         )
-        found = self._find(queries, search, self.rows.select(search.filters, target), policy, bar)
+        rows = self.rows.select(search.filters, target)
+        found = self._find(queries, search, rows, policy, bar)
         guarantee = None
         if policy is not None and search.filters == NO_FILTERS and search.refine.refiner is None:
             guarantee = policy.guaranteed(top=search.top, searched=found[0].first.count)
-        return self._answers(queries, found, search, guarantee)
+        ranking = Ranking(self.rows, rows, search.top, once=not search.copies)
+        return self._answers(queries, found, ranking, search.refine, guarantee)
 
     def _find(
         self, queries: Sequence[Query], search: Search, rows: Selection, policy: Policy | None, bar: Bar
@@ -191,12 +205,13 @@ class Retriever:
         read = readings(model, queries, vectors, search.direction)
         first = replace(seen, ids=seen.ids[:, :top], scores=seen.scores[:, :top])
         cases = [Case(part, reading, said, bar) for part, reading, said in zip(first, read, judged, strict=True)]
-        final = list(first)
+        final, asked_for = list(first), vectors.copy()
         again = [i for i, case in enumerate(cases) if case.asks_again]
         if again:
             forms = encode_again(model, [queries[i] for i in again], search.direction, search.refine)
             for place, part in zip(again, self.rows.scan(forms, rows, top), strict=True):
                 final[place] = part
+            asked_for[again] = forms
         asked = time.perf_counter()
         encode_ms, scan_ms = (1e3 * span / len(queries) for span in (encoded - start, scanned - encoded))
         refine_ms = 1e3 * (asked - scanned) / max(len(again), 1)
@@ -204,44 +219,52 @@ class Retriever:
             _Found(
                 case.first,
                 part,
+                np.stack(pair),
                 case.standing(part),
                 Timings(encode_ms, scan_ms, refine_ms if case.asks_again else 0.0, rows=0.0),
             )
-            for case, part in zip(cases, final, strict=True)
+            for case, part, *pair in zip(cases, final, vectors, asked_for, strict=True)
         ]
 
     def _answers(
-        self, queries: Sequence[Query], found: Sequence[_Found], search: Search, guarantee: str | None
+        self,
+        queries: Sequence[Query],
+        found: Sequence[_Found],
+        ranking: Ranking,
+        refine: Refining,
+        guarantee: str | None,
     ) -> list[Answer]:
         start = time.perf_counter()
-        rows = self._looked_up(*(part.first.ids for part in found), *(part.final.ids for part in found))
+        ranking.look_up([part for one in found for part in (one.first, one.final)])
+        shown = [ranking.of(one.final, one.vectors[1]) for one in found]
+        before = [ranking.of(one.first, one.vectors[0]) if one.standing.refined else None for one in found]
         row_ms = 1e3 * (time.perf_counter() - start) / len(queries)
         return [
             Answer(
-                query=shown(query),
-                hits=tuple(
-                    Hit.of(rows[row], rank, score)
-                    for rank, (row, score) in enumerate(
-                        zip(one.final.ids.tolist(), one.final.scores.tolist(), strict=True), start=1
-                    )
-                ),
+                query=shown_query(query),
+                hits=_hits(after),
                 standing=one.standing,
                 uncertainty=one.final.uncertainty,
                 searched=one.final.count,
                 guarantee=guarantee if one.standing.may_guarantee else None,
-                refinement=_change(one, rows, search.refine) if one.standing.refined else None,
+                refinement=None if earlier is None else _change(earlier, after, refine),
                 timings=replace(one.timings, rows=row_ms),
             )
-            for query, one in zip(queries, found, strict=True)
+            for query, one, earlier, after in zip(queries, found, before, shown, strict=True)
         ]
 
 
-def _change(found: _Found, rows: dict[int, Row], refine: Refining) -> Refinement:
-    before, after = found.first.ids.tolist(), found.final.ids.tolist()
+def _hits(ranked: Ranked) -> tuple[Hit, ...]:
+    scored = zip(ranked.rows, ranked.part.scores.tolist(), ranked.copies, strict=True)
+    return tuple(Hit.of(row, rank, score, copies) for rank, (row, score, copies) in enumerate(scored, start=1))
+
+
+def _change(first: Ranked, final: Ranked, refine: Refining) -> Refinement:
+    before, after = ([row.id for row in ranked.rows] for ranked in (first, final))
     return Refinement(
         copies=getattr(refine.forms, "copies", 0),
-        entered=tuple(rows[row].id for row in after if row not in set(before)),
-        left=tuple(rows[row].id for row in before if row not in set(after)),
+        entered=tuple(row for row in after if row not in set(before)),
+        left=tuple(row for row in before if row not in set(after)),
         reordered=before != after,
-        uncertainty_before=found.first.uncertainty,
+        uncertainty_before=first.part.uncertainty,
     )

@@ -42,6 +42,8 @@ class Row:
     acquired: datetime | None = None
     captions: tuple[str, ...] = ()
     rendering: Rendering | None = None
+    phash: int | None = None
+    """`perceptual_hash` of the picture; None for texts, and in rows of versions that did not note it."""
     reading: str | None = None
     """The options a raster was read with, and the state of files read along with it; others make other rows."""
     complete: bool = True
@@ -71,7 +73,7 @@ def text_id(text: str, source: str) -> str:
     return hashlib.blake2b(f"text\0{source}\0{text}".encode(), digest_size=12).hexdigest()
 
 
-LATER_COLUMNS = frozenset({"ctime_ns"})
+LATER_COLUMNS = frozenset({"ctime_ns", "phash"})
 """Tables of earlier versions lack these until something is next written to them."""
 
 
@@ -97,6 +99,7 @@ def row_schema(dim: int) -> Any:
             pa.field("acquired", pa.timestamp("us", tz="UTC")),
             pa.field("captions", pa.list_(pa.string())),
             pa.field("rendering", pa.string()),
+            pa.field("phash", pa.uint64()),
             pa.field("reading", pa.string()),
             pa.field("complete", pa.bool_(), nullable=False),
             pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
@@ -159,6 +162,7 @@ def _stored(row: Row) -> dict[str, Any]:
         "acquired": row.acquired,
         "captions": list(row.captions) or None,
         "rendering": row.rendering.dumps() if row.rendering else None,
+        "phash": row.phash,
         "reading": row.reading,
         "complete": row.complete,
     }
@@ -184,6 +188,7 @@ def _loaded(record: dict[str, Any]) -> Row:
         acquired=record["acquired"],
         captions=tuple(record["captions"] or ()),
         rendering=Rendering.loads(record["rendering"]) if record["rendering"] else None,
+        phash=record.get("phash"),
         reading=record["reading"],
         complete=record["complete"],
     )

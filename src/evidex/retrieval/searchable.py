@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from evidex.errors import NotFoundError
 from evidex.retrieval.certainty.calibration_store import load_policy
 from evidex.retrieval.certainty.policy import Policy
+from evidex.retrieval.copies import Copies, CopyIndex
 from evidex.retrieval.filters import Filters, Mask, Selector, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.queries import Direction
@@ -32,6 +33,12 @@ class Selection:
     here: Mask | None
     filters: Filters
     target: Target
+
+
+def passing(copies: Copies, selection: Selection) -> Copies:
+    """Those of this machine's ``copies`` that are selected."""
+    here = selection.here
+    return copies if here is None else tuple(pair for pair in copies if here[pair[0]])
 
 
 class Searchable(Protocol):
@@ -54,6 +61,13 @@ class Searchable(Protocol):
     def look_up(self, ids: Sequence[int]) -> list[Row]:
         """The rows that the ids of a scan stand for."""
 
+    @property
+    def gives_more(self) -> bool:
+        """Whether a scan may be asked for any number of best rows."""
+
+    def copies(self, place: int, row: Row, selection: Selection) -> Copies:
+        """The other selected rows that show the picture of ``row``, which a scan gave the id ``place``."""
+
     def vector(self, row_id: str) -> NDArray[np.float32]:
         """Of the row with this id; NotFoundError where there is none."""
 
@@ -71,6 +85,7 @@ class OwnRows:
         # Rows are looked up by their position in the version that was scanned: no refresh may come in between.
         self._lock = threading.RLock()
         self._selector: Selector | None = None
+        self._copies: CopyIndex | None = None
         self._policies: dict[tuple[Direction, Target, float, float], Policy | None] = {}
 
     def refresh(self) -> bool:
@@ -113,6 +128,18 @@ class OwnRows:
 
     def look_up(self, ids: Sequence[int]) -> list[Row]:
         return self.gallery.rows(ids)
+
+    @property
+    def gives_more(self) -> bool:
+        return True
+
+    def copies(self, place: int, row: Row, selection: Selection) -> Copies:
+        return passing(self.copy_index().of(place, row), selection)
+
+    def copy_index(self) -> CopyIndex:
+        if self._copies is None or self._copies.version != self.gallery.version:
+            self._copies = CopyIndex(self.gallery)
+        return self._copies
 
     def vector(self, row_id: str) -> NDArray[np.float32]:
         import pyarrow.compute as pc

@@ -146,6 +146,11 @@ def apart_line(count: int, below: float, *, usual: bool) -> str:
     return f"{hits} {why} (below {below:.2f}); the answer does not stand on {stands}."
 
 
+def more_places(count: int) -> str:
+    """Where else a picture lies, in words."""
+    return f"{count} more place{'s' * (count != 1)}"
+
+
 def _named(words: tuple[str, ...]) -> str:
     named = [f"'{word}'" for word in words[:3]] + (["more"] if len(words) > 3 else [])
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"

@@ -78,7 +78,7 @@ def search_router(service: Service) -> APIRouter:
         top, filters = check_top(asked.top, settings), asked.filters()
         query, shown = await _query(question)
         direction: Direction = "text" if isinstance(query, str) else "image"
-        key = Search(direction, top, filters, asked.among, asked.refine)
+        key = Search(direction, top, filters, asked.among, asked.refine, asked.copies)
         (answer,) = await service.search(key, [query])
         return _json(answer_out(answer, shown))
 
@@ -113,7 +113,7 @@ def search_router(service: Service) -> APIRouter:
             raise InputError(f"{len(request.texts)} texts are too many; send at most {settings.largest_batch}")
         texts = [check_text(text) for text in request.texts]
         top = check_top(request.top, settings)
-        key = Search("text", top, request.filters(), request.among, request.refine)
+        key = Search("text", top, request.filters(), request.among, request.refine, request.copies)
         answers = await service.search(key, texts)
         return _json(BatchOut(answers=[answer_out(answer) for answer in answers]))
 

@@ -17,54 +17,10 @@ from evidex.retrieval.refine import ALWAYS, AS_CALIBRATED, NEVER, Refining
 from evidex.retrieval.rows import Row
 from evidex.retrieval.standing import Level, Reason, Tone, Verdict
 from evidex.retrieval.wording import MOST
+from evidex.server.examples import ANSWER, HIT
 
 Mode = Literal["auto", "plain", "careful"]
 _REFINE: dict[Mode, Refining] = {"auto": AS_CALIBRATED, "plain": NEVER, "careful": ALWAYS}
-
-_HIT: dict[str, Any] = {
-    "rank": 1,
-    "id": "0f3c5a7d9be1426488aa0b12",
-    "score": 0.412,
-    "kind": "image",
-    "path": "archive/airport_00012.tif",
-    "caption": "many planes near a terminal",
-    "width": 224,
-    "height": 224,
-    "window": None,
-    "footprint": {"type": "Polygon", "coordinates": [[[-1.2, 39.1], [-1.2, 39.0], [-1.1, 39.0], [-1.2, 39.1]]]},
-    "corners": [[-1.2, 39.1], [-1.1, 39.1], [-1.1, 39.0], [-1.2, 39.0]],
-    "crs": "EPSG:32630",
-    "acquired": "2021-06-01T10:45:00Z",
-}
-_ANSWER: dict[str, Any] = {
-    "query": "planes beside a terminal",
-    "verdict": "answered",
-    "standing": "good",
-    "tone": "answered",
-    "reasons": [],
-    "headline": "Good matches",
-    "explanation": "The hits are as like your question as good answers usually are.",
-    "details": ["Of 100 usual questions about 12 find more in this archive."],
-    "uncertainty": 0.031,
-    "percentile": 0.12,
-    "chance": 0.71,
-    "chance_top": 10,
-    "new_words": [],
-    "ignored_words": [],
-    "did_you_mean": [],
-    "mended": [],
-    "read_in_part": False,
-    "floor": None,
-    "faint": False,
-    "apart": 0,
-    "apart_line": None,
-    "calibrated": True,
-    "guarantee": None,
-    "searched": 1200,
-    "refinement": None,
-    "timings_ms": {"encode": 4.1, "scan": 1.9, "refine": 0.0, "rows": 1.2, "total": 7.2},
-    "hits": [_HIT],
-}
 
 
 class _Question(BaseModel):
@@ -89,6 +45,8 @@ class _Question(BaseModel):
     after: Annotated[str | None, Field(max_length=40, description="Taken at this time or later.")] = None
     before: Annotated[str | None, Field(max_length=40, description="Taken earlier than this.")] = None
     glob: Annotated[str | None, Field(max_length=300, description="Matches the path, or its end.")] = None
+
+    copies: Annotated[bool, Field(description="Show every copy of a picture; otherwise each picture once.")] = False
 
     @property
     def refine(self) -> Refining:
@@ -174,10 +132,18 @@ class ItemOut(BaseModel):
     sha256: str
 
 
+class PlaceOut(BaseModel):
+    """Another row that shows the picture of a hit."""
+
+    id: str
+    path: str
+    exact: bool = Field(description="The very same content; otherwise encoded again or resized.")
+
+
 class HitOut(BaseModel):
     """One row that was found; its score is the cosine between query and row."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_HIT]})
+    model_config = ConfigDict(json_schema_extra={"examples": [HIT]})
 
     rank: int
     id: str
@@ -192,6 +158,7 @@ class HitOut(BaseModel):
     corners: list[tuple[float, float]] | None = Field(description="Upper left, upper right, lower right, lower left.")
     crs: str | None
     acquired: datetime | None
+    copies: list[PlaceOut] = Field(default=[], description="Where else the same picture lies.")
 
 
 class RefinementOut(BaseModel):
@@ -214,7 +181,7 @@ class MendedOut(BaseModel):
 class AnswerOut(BaseModel):
     """Hits, and how far to trust them."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_ANSWER]})
+    model_config = ConfigDict(json_schema_extra={"examples": [ANSWER]})
 
     query: str
     verdict: Verdict
@@ -308,7 +275,7 @@ class Problem(BaseModel):
 
 
 def item_out(row: Row) -> ItemOut:
-    hit = hit_out(Hit.of(row, 1, 0.0)).model_dump(exclude={"rank", "score"})
+    hit = hit_out(Hit.of(row, 1, 0.0)).model_dump(exclude={"rank", "score", "copies"})
     return ItemOut(**hit, captions=list(row.captions), size=row.size, sha256=row.sha256)
 
 

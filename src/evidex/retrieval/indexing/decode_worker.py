@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from evidex.data.discover import FoundFile, printable
 from evidex.data.items import Item, ReadOptions, read_items
+from evidex.data.perceptual_hash import perceptual_hash
 from evidex.data.tiles import raster_driver
 from evidex.errors import ImageError
 
@@ -94,6 +95,7 @@ class Picture:
     pixels: NDArray[np.uint8]
     """(3, size, size), or (height, width, 3) where the encoder prepares pictures itself."""
     item: Item
+    phash: int
     last: bool
     """Whether it is the last of its file, and all windows of it could be read."""
 
@@ -210,7 +212,8 @@ def _pictures(
         pixels = fitted(item.picture, settings.fit)
         if not _is_still(file):
             break
-        held = Picture(path, sha256, raster, file, pixels, replace(item, picture=None), last=False)
+        phash = perceptual_hash(item.picture)
+        held = Picture(path, sha256, raster, file, pixels, replace(item, picture=None), phash, last=False)
         pictures += 1
     if not _is_still(file):
         yield _changed(path)

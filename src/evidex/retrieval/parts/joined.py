@@ -21,6 +21,7 @@ from evidex.retrieval.certainty.calibration_store import domain_digest
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
 from evidex.retrieval.certainty.policy import Policy
 from evidex.retrieval.certainty.scores import DEFAULT_SCORE, certainty_lost
+from evidex.retrieval.copies import Copies, same_content
 from evidex.retrieval.encoding import encode
 from evidex.retrieval.filters import NO_FILTERS, Filters, Target
 from evidex.retrieval.out_of_domain import out_of_domain_words
@@ -29,7 +30,7 @@ from evidex.retrieval.parts.wire import PartFound
 from evidex.retrieval.queries import Direction
 from evidex.retrieval.rows import Row
 from evidex.retrieval.scan.partial import ScanResult, merge_results
-from evidex.retrieval.searchable import OwnRows, Selection
+from evidex.retrieval.searchable import OwnRows, Selection, passing
 
 T = TypeVar("T")
 _PLACES = 40  # bits of an id that are the place in its gallery; those above number the part, from 1
@@ -127,6 +128,19 @@ class JoinedRows:
     def look_up(self, ids: Sequence[int]) -> list[Row]:
         here = iter(self._own.look_up([row for row in ids if not row >> _PLACES]))
         return [self._elsewhere[row] if row >> _PLACES else next(here) for row in ids]
+
+    @property
+    def gives_more(self) -> bool:
+        return False  # every part has a limit of its own
+
+    def copies(self, place: int, row: Row, selection: Selection) -> Copies:
+        """Near ones among this machine's own rows; of rows elsewhere, whose vectors do not travel, the same content."""
+        if place >> _PLACES:
+            here = passing(self._own.copy_index().of_content(row), selection)
+        else:
+            here = self._own.copies(place, row, selection)
+        there = ((where, other) for where, other in self._elsewhere.items() if where != place)
+        return (*here, *(pair for pair in there if same_content(row, pair[1])))
 
     def vector(self, row_id: str) -> NDArray[np.float32]:
         owner = self._parts.owner(row_id)
