@@ -125,7 +125,7 @@ def main() -> None:
     what = f"different files of RSICD val{' and train' * arguments.train}"
     rows.append({"what": what, **among(whole, names)})  # type: ignore[arg-type]
     for row in rows:
-        row["share"] = f"{100 * int(row['merged']) / int(row['pairs']):.6g}"  # type: ignore[call-overload]
+        row["share"] = f"{100 * int(row['merged']) / int(row['pairs']):.3g}"  # type: ignore[call-overload]
     with arguments.out.open("w", newline="") if arguments.out else sys.stdout as stream:
         writer = csv.DictWriter(stream, ["what", "pairs", "merged", "share", "by_hash", "by_vector"])
         writer.writeheader()

@@ -47,6 +47,7 @@ function move(change: Partial<State>): void {
 }
 
 function likeThis(id: string): void {
+  words.value = "";
   move({ q: "", item: id, image: "", open: "" });
   scrollTo({ top: 0 });
 }
@@ -56,6 +57,7 @@ function searchWith(file: File | undefined): void {
   const name = `${file.name || "picture"}`;
   uploads.set(name, file);
   asked = null;
+  words.value = "";
   move({ q: "", item: "", image: name, open: "" });
 }
 
@@ -84,7 +86,7 @@ async function ask(): Promise<void> {
   const mine = (asking = new AbortController());
   const wanted = state;
   const image = uploads.get(wanted.image);
-  document.title = `${wanted.q || wanted.image || "More like this"} · evidex`;
+  document.title = `${[wanted.image, wanted.q].filter(Boolean).join(" + ") || "More like this"} · evidex`;
   if (wanted.image && !image) {
     say("The picture itself is not kept in the address. Drop it again to repeat this search.");
     results.querySelector("#hits")!.replaceChildren();
@@ -95,7 +97,7 @@ async function ask(): Promise<void> {
   try {
     const answer = await search(
       {
-        text: wanted.image || wanted.item ? undefined : wanted.q,
+        text: wanted.q || undefined,
         item: wanted.item || undefined,
         image,
         top: wanted.top,
@@ -182,6 +184,7 @@ function showMap(): void {
   map ??= new HitMap({ open: openHit, area: (bbox) => move({ bbox }) });
 }
 
+const PLACEHOLDER = words.placeholder;
 let drawn = (words.value = state.q);
 
 function drawQuery(): void {
@@ -189,6 +192,7 @@ function drawQuery(): void {
   if (state.q !== drawn) words.value = drawn = state.q;
   const place = byId("query-picture");
   place.hidden = !state.image && !state.item;
+  words.placeholder = place.hidden ? PLACEHOLDER : "Add words: with snow, or -clouds";
   place.replaceChildren();
   if (place.hidden) return;
   const image = h("img", { alt: "" });
@@ -217,6 +221,7 @@ function fail(error: unknown): void {
     enter(error.message);
   } else if (error instanceof Refusal) {
     const upload = state.image && [413, 415].includes(error.status);
+    if (upload) uploads.delete(state.image);
     say(upload ? `This picture cannot be used: ${error.message}` : `The search was refused: ${error.message}`);
     byId("verdict").replaceChildren();
     byId("hits").replaceChildren();
@@ -271,14 +276,16 @@ function listen(): void {
   byId("ask").addEventListener("submit", (event) => {
     event.preventDefault();
     const text = words.value.trim();
-    if (!text) {
+    if (!text && !state.item && !state.image) {
       words.focus();
       return;
     }
-    if (text === state.q && !state.item && !state.image) {
+    // Words join the picture that is there; one that was refused does not count.
+    const image = uploads.has(state.image) ? state.image : "";
+    if (text === state.q && image === state.image) {
       asked = null;
       void show();
-    } else move({ q: text, item: "", image: "", open: "" });
+    } else move({ q: text, image, open: "" });
     results.focus({ preventScroll: true });
   });
   const file = byId<HTMLInputElement>("file");

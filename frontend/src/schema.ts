@@ -68,6 +68,8 @@ export interface BatchRequest {
   before?: string | null;
   /** Matches the path, or its end. */
   glob?: string | null;
+  /** What should not be there; best a kind of scene. */
+  without?: string[];
   /** Show every copy of a picture; otherwise each picture once. */
   copies?: boolean;
   /** At most as many as /gallery says. */
@@ -176,6 +178,8 @@ export interface PartRequest {
   before?: string | null;
   /** Matches the path, or its end. */
   glob?: string | null;
+  /** What should not be there; best a kind of scene. */
+  without?: string[];
   /** Show every copy of a picture; otherwise each picture once. */
   copies?: boolean;
   /** Little-endian 32-bit floats, row after row, as base64. */
@@ -198,7 +202,7 @@ export interface Problem {
   error: string;
 }
 
-export type Reason = "nothing_searched" | "new_words" | "below_floor" | "little_evidence" | "not_calibrated" | "uncertain_at_first" | "ignored_words" | "read_in_part" | "few_alike" | "faint" | "others_surer";
+export type Reason = "nothing_searched" | "new_words" | "below_floor" | "little_evidence" | "several_parts" | "not_calibrated" | "uncertain_at_first" | "ignored_words" | "read_in_part" | "few_alike" | "faint" | "others_surer";
 
 export interface RefinementOut {
   copies: number;
@@ -225,6 +229,8 @@ export interface SearchRequest {
   before?: string | null;
   /** Matches the path, or its end. */
   glob?: string | null;
+  /** What should not be there; best a kind of scene. */
+  without?: string[];
   /** Show every copy of a picture; otherwise each picture once. */
   copies?: boolean;
   /** What to look for, in words. */

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evidex.retrieval.answers import Answer
     from evidex.retrieval.gallery import Gallery
     from evidex.retrieval.hits import Hit
+    from evidex.retrieval.retriever import Search
 
 _STYLES = {"answered": "bold green", "refined": "bold yellow", "abstained": "bold red", "unknown": "bold"}
 _PICTURE_COLUMNS = 18
@@ -27,7 +28,13 @@ _PICTURE_COLUMNS = 18
 def command(
     text: Annotated[str | None, typer.Argument(help="What to look for, in words.")] = None,
     gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")] = ...,  # type: ignore[assignment]
-    image: Annotated[Path | None, typer.Option(help="An example image to look for, instead of words.")] = None,
+    image: Annotated[
+        list[Path] | None, typer.Option(help="An example image to look for, alone or with words; may be repeated.")
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(help="What should not be there, best a kind of scene; '-word' in the words does the same."),
+    ] = None,
     bands: Annotated[
         str | None, typer.Option(help="Bands of the example shown as red, green, blue, e.g. 4,3,2; or one band.")
     ] = None,
@@ -50,26 +57,24 @@ def command(
 ) -> None:
     """Find images, tiles or captions, and be told how far to trust the answer."""
     from evidex.cli.console import print_json
-    from evidex.data.discover import printable
     from evidex.retrieval.contact_sheet import check_sheet
     from evidex.retrieval.emptiness import with_reasons
     from evidex.retrieval.filters import Filters
     from evidex.retrieval.gallery import Gallery
-    from evidex.retrieval.retriever import Retriever
+    from evidex.retrieval.retriever import Search
     from evidex.retrieval.warm_up import warm_up
     from evidex.server.memory import steady_heap
 
     steady_heap()
-    _check(text, image, among, as_json and as_geojson)
+    images = image or []
+    _check(text, images, among, as_json and as_geojson)
     if sheet is not None:
         check_sheet(sheet)
     filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob)
     opened = Gallery.open(gallery, _loaded(model))
-    warming = warm_up(opened, "text" if image is None else "image")
-    example = image if bands is None or image is None else _rendered(image, bands)
-    found = Retriever(opened).search(text=text, image=example, top=top, filters=filters, among=among, copies=copies)  # type: ignore[arg-type]
-    if image is not None:
-        found = replace(found, query=printable(str(image)))
+    warming = warm_up(opened, "image" if images else "text")
+    how = Search("text", top, filters, among, copies=copies)  # type: ignore[arg-type]
+    found = _found(opened, text, images, bands, without or [], how)
     (answer,) = with_reasons([found], opened, filters, among)  # type: ignore[arg-type]
     sheet = _written(sheet, opened, answer, open_sheet)
     if as_geojson:
@@ -101,6 +106,23 @@ def _loaded(model: str | None) -> Model | None:
     return None if model is None else load_model(model)
 
 
+def _found(
+    gallery: Gallery, text: str | None, images: list[Path], bands: str | None, without: list[str], how: Search
+) -> Answer:
+    from evidex.data.discover import printable
+    from evidex.retrieval.composing import asked
+    from evidex.retrieval.retriever import Retriever
+
+    examples = images if bands is None else [_rendered(example, bands) for example in images]
+    direction, query = asked(text, examples, without)
+    (answer,) = Retriever(gallery).answer([query], replace(how, direction=direction))
+    if images and bands is not None:  # which are pictures by now, without a name
+        answer = replace(
+            answer, query=" + ".join([*(printable(str(one)) for one in images), *([text] if text else [])])
+        )
+    return answer
+
+
 def _rendered(image: Path, bands: str) -> Image:
     """The example with the chosen bands, as evidex index would show it."""
     from evidex.cli.index import whole_numbers
@@ -110,7 +132,7 @@ def _rendered(image: Path, bands: str) -> Image:
     return read_whole(str(image), ReadOptions(TileOptions(bands=whole_numbers(bands))))
 
 
-def _check(text: str | None, image: Path | None, among: str | None, both_formats: bool) -> None:
+def _check(text: str | None, images: list[Path], among: str | None, both_formats: bool) -> None:
     """Refuse what cannot be meant, before anything is loaded."""
     from evidex.data.discover import printable
     from evidex.documents import open_regular
@@ -118,13 +140,11 @@ def _check(text: str | None, image: Path | None, among: str | None, both_formats
 
     if among not in (None, "images", "texts"):
         raise InputError(f"among '{among}' is unknown; use images or texts")
-    if text is not None and image is not None:
-        raise InputError(f"both a text ('{text[:60]}') and an image ('{image}') are given; search for one of them")
-    if text is None and image is None:
+    if text is None and not images:
         raise InputError("there is no query; say in words what to look for, or give an example with --image")
     if text is not None and not text.strip():
         raise InputError("the query is empty; say in words what to look for")
-    if image is not None:
+    for image in images:
         with open_regular(image, ImageError, printable(str(image))):
             pass  # a pipe, a folder or nothing at all is told before a model is loaded
     if both_formats:

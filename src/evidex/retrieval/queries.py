@@ -11,6 +11,8 @@ from evidex.errors import InputError
 Query = Any
 Direction = Literal["text", "image"]
 """What the queries are."""
+Asking = Literal["text", "image", "composed"]
+"""What is asked: a plain query, or one in several parts (`evidex.retrieval.composing`), which no calibration knows."""
 DIRECTIONS: tuple[Direction, ...] = ("text", "image")
 LONGEST_TEXT = 2_000
 """Characters: several times what a model reads of a text."""
@@ -41,4 +43,4 @@ def picture_of(query: Query) -> Any:
 
 
 def shown(query: Query) -> str:
-    return printable(str(query)) if isinstance(query, (str, Path)) else "(image)"
+    return "(image)" if hasattr(query, "convert") else printable(str(query))

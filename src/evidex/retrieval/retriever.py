@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from evidex.errors import InputError, NotFoundError
 from evidex.retrieval.answers import Answer, Timings
 from evidex.retrieval.certainty.policy import ABSTAIN_RATIO, Judged, Policy
+from evidex.retrieval.composing import asked, composed_readings, encode_composed
 from evidex.retrieval.distinct import Ranked, Ranking
 from evidex.retrieval.encoding import encode, encode_again
 from evidex.retrieval.filters import NO_FILTERS, Filters, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.hits import Hit, Refinement
-from evidex.retrieval.out_of_domain import Bar, readings
-from evidex.retrieval.queries import Direction, Query, check_query
+from evidex.retrieval.out_of_domain import Bar, Reading, readings
+from evidex.retrieval.queries import Asking, Direction, Query, check_query
 from evidex.retrieval.queries import shown as shown_query
 from evidex.retrieval.refine import AS_CALIBRATED, Refining
 from evidex.retrieval.rows import Row
@@ -38,7 +39,7 @@ LARGEST_TOP = 10_000
 class Search:
     """What the queries of a batch have in common."""
 
-    direction: Direction
+    direction: Asking
     top: int = 10
     filters: Filters = NO_FILTERS
     among: Target | None = None
@@ -83,7 +84,8 @@ class Retriever:
         self,
         *,
         text: str | None = None,
-        image: str | Path | Image | None = None,
+        image: str | Path | Image | Sequence[str | Path | Image] | None = None,
+        without: str | Sequence[str] = (),
         top: int = 10,
         filters: Filters = NO_FILTERS,
         among: Target | None = None,
@@ -92,12 +94,13 @@ class Retriever:
     ) -> Answer:
         """Answer one query, a text or an image; ``among`` images (the default, where there are any) or texts.
 
+        With both, several images, or something to be found ``without`` (also written "-clouds" in the text), it is a
+        question in several parts, whose answer no calibration judges (`evidex.retrieval.composing`).
         A picture that is there several times is one hit that names its other places, unless ``copies`` are wanted.
         """
-        if (text is None) == (image is None):
-            raise InputError("give either a text or an image to search for")
-        direction: Direction = "image" if text is None else "text"
-        return self.answer([image if text is None else text], Search(direction, top, filters, among, refine, copies))[0]
+        images = [] if image is None else list(image) if isinstance(image, list | tuple) else [image]
+        direction, query = asked(text, images, [without] if isinstance(without, str) else without)
+        return self.answer([query], Search(direction, top, filters, among, refine, copies))[0]
 
     def search_batch(
         self,
@@ -124,7 +127,8 @@ class Retriever:
         if not len(queries):
             return []
         for query in queries:
-            check_query(query, search.direction)
+            if search.direction != "composed":
+                check_query(query, search.direction)
         return self.rows.steadily(lambda: self._answer(queries, search))
 
     def scan_rows(
@@ -171,7 +175,9 @@ class Retriever:
 
     def _answer(self, queries: Sequence[Query], search: Search) -> list[Answer]:
         target = search.among or self.rows.default_target()
-        policy = self.rows.policy(search.direction, target, search.refine.ratio, self._abstain_ratio)
+        policy = None
+        if search.direction != "composed":
+            policy = self.rows.policy(search.direction, target, search.refine.ratio, self._abstain_ratio)
         bar = Bar.of(
             self.gallery.model.domain,
             search.direction,
@@ -195,26 +201,28 @@ class Retriever:
         """Scan, decide which queries are asked again, ask these, and say how the answers stand."""
         model, top = self.gallery.model, search.top
         start = time.perf_counter()
-        vectors = encode(model, queries, search.direction)
+        vectors, read = self._read(queries, search.direction)
         encoded = time.perf_counter()
         seen = self.rows.scan(vectors, rows, top if policy is None else max(top, policy.least_top))
         scanned = time.perf_counter()
         judged: Sequence[Judged | None] = [None] * len(queries)
         if policy is not None and seen.count:
             judged = policy.judge(seen, vectors, self.gallery.mapped.values)
-        read = readings(model, queries, vectors, search.direction)
         first = replace(seen, ids=seen.ids[:, :top], scores=seen.scores[:, :top])
-        cases = [Case(part, reading, said, bar) for part, reading, said in zip(first, read, judged, strict=True)]
+        composed = search.direction == "composed"
+        cases = [
+            Case(part, reading, said, bar, composed) for part, reading, said in zip(first, read, judged, strict=True)
+        ]
         final, asked_for = list(first), vectors.copy()
         again = [i for i, case in enumerate(cases) if case.asks_again]
-        if again:
+        if again and search.direction != "composed":
             forms = encode_again(model, [queries[i] for i in again], search.direction, search.refine)
             for place, part in zip(again, self.rows.scan(forms, rows, top), strict=True):
                 final[place] = part
             asked_for[again] = forms
-        asked = time.perf_counter()
+        ended = time.perf_counter()
         encode_ms, scan_ms = (1e3 * span / len(queries) for span in (encoded - start, scanned - encoded))
-        refine_ms = 1e3 * (asked - scanned) / max(len(again), 1)
+        refine_ms = 1e3 * (ended - scanned) / max(len(again), 1)
         return [
             _Found(
                 case.first,
@@ -225,6 +233,14 @@ class Retriever:
             )
             for case, part, *pair in zip(cases, final, vectors, asked_for, strict=True)
         ]
+
+    def _read(self, queries: Sequence[Query], direction: Asking) -> tuple[NDArray[np.float32], list[Reading]]:
+        """Unit rows of the queries, and how their words read to the model."""
+        model = self.gallery.model
+        if direction == "composed":
+            return encode_composed(model, queries, self.rows.vector), composed_readings(model, queries)
+        vectors = encode(model, queries, direction)
+        return vectors, readings(model, queries, vectors, direction)
 
     def _answers(
         self,

@@ -46,6 +46,9 @@ class _Question(BaseModel):
     before: Annotated[str | None, Field(max_length=40, description="Taken earlier than this.")] = None
     glob: Annotated[str | None, Field(max_length=300, description="Matches the path, or its end.")] = None
 
+    without: Annotated[
+        list[str], Field(max_length=8, description="What should not be there; best a kind of scene.")
+    ] = []
     copies: Annotated[bool, Field(description="Show every copy of a picture; otherwise each picture once.")] = False
 
     @property
@@ -58,7 +61,7 @@ class _Question(BaseModel):
 
 
 class SearchRequest(_Question):
-    """One query: a text, or the id of an item to search for its like. Pictures come as multipart/form-data."""
+    """One query: a text, the id of an item to search for its like, or both. Pictures come as multipart/form-data."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -67,6 +70,7 @@ class SearchRequest(_Question):
                 {"text": "planes beside a terminal", "top": 12},
                 {"text": "a river between fields", "bbox": [-1.5, 38.8, 0.0, 40.0], "after": "2020-01-01"},
                 {"item": "0f3c5a7d9be1426488aa0b12"},
+                {"item": "0f3c5a7d9be1426488aa0b12", "text": "with snow", "without": ["clouds"]},
             ]
         },
     )
@@ -75,7 +79,9 @@ class SearchRequest(_Question):
 
 
 class ImageRequest(_Question):
-    """The fields that may come with an uploaded picture."""
+    """The fields that may come with uploaded pictures."""
+
+    text: Annotated[str | None, Field(description="What to look for besides, in words.")] = None
 
     bbox: Annotated[str | None, Field(max_length=200, description="west,south,east,north in degrees.")] = None  # type: ignore[assignment]
 
