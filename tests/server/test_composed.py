@@ -34,9 +34,9 @@ def test_parts_come_as_json_or_as_a_form(settings: Settings, gallery: Gallery) -
         ]
 
     both, minus, form, nothing, only, plain = asking(settings, ask)
-    assert both["query"] == f"{item.name} + a lake"
+    assert both["query"] == f"{item.name} + a lake -snow"
     assert minus["query"] == "a lake -snow"
-    assert form["query"] == "a.png + b.png + a lake"
+    assert form["query"] == "a.png + b.png + a lake -snow -ice"
     for answer in (both, minus, form):
         assert answer["reasons"][0] == "several_parts"
         assert len(answer["hits"]) == 12

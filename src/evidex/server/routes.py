@@ -79,7 +79,8 @@ def search_router(service: Service) -> APIRouter:
         key = Search(direction, top, filters, what.among, what.refine, what.copies)
         (answer,) = await service.search(key, [query])
         names = [name for _, name in likes] + ([what.text] if likes and what.text else [])
-        return _json(answer_out(answer, " + ".join(names) or None))
+        shown = " + ".join(names) + "".join(f" -{word}" for word in what.without) if likes else None
+        return _json(answer_out(answer, shown))
 
     @router.post(
         "/search/batch",
