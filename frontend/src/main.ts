@@ -6,6 +6,7 @@ import { byId, h, plural } from "./dom";
 import { drawFilters } from "./filters";
 import { enterGrid, hitGrid } from "./grid";
 import { HitMap } from "./map";
+import { Marks } from "./marks";
 import { address, asksSomething, readState, sameQuestion, type State } from "./state";
 import { verdictCard } from "./verdict";
 
@@ -35,6 +36,14 @@ const details = new Details({
   failed: (error) => fail(error),
 });
 
+const marks = new Marks({
+  rank: (marked) => {
+    asked = null;
+    move({ marked });
+  },
+  failed: (error) => (error instanceof Refusal && error.status !== 401 ? say(`The mark was not kept: ${error.message}`) : fail(error)),
+});
+
 /** Change what is asked for; the address follows, and what it says is shown. */
 function move(change: Partial<State>): void {
   const next = { ...state, wrong: "", ...change };
@@ -48,7 +57,7 @@ function move(change: Partial<State>): void {
 
 function likeThis(id: string): void {
   words.value = "";
-  move({ q: "", item: id, image: "", open: "" });
+  move({ q: "", item: id, image: "", open: "", marked: false });
   scrollTo({ top: 0 });
 }
 
@@ -58,7 +67,7 @@ function searchWith(file: File | undefined): void {
   uploads.set(name, file);
   asked = null;
   words.value = "";
-  move({ q: "", item: "", image: name, open: "" });
+  move({ q: "", item: "", image: name, open: "", marked: false });
 }
 
 async function show(): Promise<void> {
@@ -95,10 +104,12 @@ async function ask(): Promise<void> {
   }
   results.setAttribute("aria-busy", "true");
   try {
+    await marks.begin(gallery?.marks && !wanted.image ? { text: wanted.q || undefined, item: wanted.item || undefined } : null);
     const answer = await search(
       {
         text: wanted.q || undefined,
         item: wanted.item || undefined,
+        ...(wanted.marked && !image ? marks.said() : {}),
         image,
         top: wanted.top,
         mode: wanted.mode,
@@ -128,8 +139,9 @@ function drawAnswer(answer: Answer): void {
   const title = answer.verdict === "abstained" && answer.hits.length ? "The nearest things, not an answer" : plural(answer.hits.length, "hit");
   byId("hits").replaceChildren(
     h("div", { class: "line" }, h("h3", {}, title), h("p", { class: "quiet" }, took)),
-    hitGrid(answer, { open: (id) => openHit(id), like: likeThis, point: (id) => map?.point(id) }),
+    hitGrid(answer, { open: (id) => openHit(id), like: likeThis, point: (id) => map?.point(id), extra: (hit) => marks.buttons(hit), key: (key, id) => marks.key(key, id) }),
   );
+  marks.draw(state.marked);
   if (!answer.hits.length) byId("hits").append(nothingFound());
   const placed = answer.hits.some((hit) => hit.corners);
   if (placed || state.bbox) showMap();
@@ -161,6 +173,7 @@ function drawStart(): void {
   asked = null;
   document.title = "evidex";
   byId("verdict").replaceChildren();
+  void marks.begin(null);
   if (gallery?.rows === 0) {
     byId("hits").replaceChildren(emptyGallery());
     setTimeout(() => gallery?.rows === 0 && void loadGallery().then(show), 3000);
@@ -285,7 +298,7 @@ function listen(): void {
     if (text === state.q && image === state.image) {
       asked = null;
       void show();
-    } else move({ q: text, image, open: "" });
+    } else move({ q: text, image, open: "", marked: false });
     results.focus({ preventScroll: true });
   });
   const file = byId<HTMLInputElement>("file");
@@ -305,7 +318,7 @@ function listen(): void {
   document.querySelector(".brand")!.addEventListener("click", (event) => {
     event.preventDefault();
     words.value = "";
-    move({ q: "", item: "", image: "", open: "", bbox: null, after: "", before: "" });
+    move({ q: "", item: "", image: "", open: "", bbox: null, after: "", before: "", marked: false });
     words.focus();
   });
   byId("theme").addEventListener("click", () => {

@@ -101,6 +101,8 @@ export interface GalleryOut {
   dim: number;
   calibrations: CalibrationOut[];
   limits: LimitsOut;
+  /** Whether hits can be marked right or wrong. */
+  marks?: boolean;
   /** Other servers that this one joins; their rows are counted. */
   parts?: number;
 }
@@ -153,6 +155,26 @@ export interface LimitsOut {
   text: number;
   body_bytes: number;
   pixels: number;
+}
+
+export interface MarkOut {
+  id: string;
+  says: "right" | "wrong";
+}
+
+export interface MarkRequest {
+  /** The words of the question. */
+  text?: string | null;
+  /** The item whose like was looked for. */
+  item?: string | null;
+  /** Of the hit. */
+  id: string;
+  /** null takes back what was said before. */
+  says: "right" | "wrong" | null;
+}
+
+export interface MarksOut {
+  marks: MarkOut[];
 }
 
 export interface MendedOut {
@@ -237,6 +259,10 @@ export interface SearchRequest {
   text?: string | null;
   /** Look for what is like this item. */
   item?: string | null;
+  /** Hits that are right: others like them move up. */
+  right?: string[];
+  /** Hits that are wrong: others like them move down. */
+  wrong?: string[];
 }
 
 export interface StatusOut {

@@ -192,7 +192,7 @@ def test_the_schema_has_examples_that_work(settings: Settings) -> None:
     assert set(schema["paths"]) == {
         "/search", "/search/batch", "/items/{item_id}", "/items/{item_id}/neighbours", "/items/{item_id}/thumbnail",
         "/items/{item_id}/preview", "/part/scan", "/part/vectors/{item_id}", "/gallery", "/health", "/ready",
-        "/metrics",
+        "/marks", "/metrics",
     }  # fmt: skip
     assert "multipart/form-data" in schema["paths"]["/search"]["post"]["requestBody"]["content"]
 

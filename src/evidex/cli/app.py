@@ -18,6 +18,7 @@ from evidex.cli import (
     evaluate,
     export,
     index,
+    marks,
     methods,
     models,
     sample,
@@ -54,8 +55,8 @@ app = typer.Typer(
 
 # The verbs' modules are light: each imports what it works with when it is called.
 for verb in (
-    index, search, serve, verify, duplicates, calibrate, models, sample, train, evaluate, export, benchmark, methods,
-    degrade,
+    index, search, serve, verify, duplicates, marks, calibrate, models, sample, train, evaluate, export, benchmark,
+    methods, degrade,
 ):  # fmt: skip
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
 # Machines with torch alone run studies too, so their arguments are declared without typer.

@@ -23,6 +23,9 @@ def command(
         ),
     ] = None,
     dataset: Annotated[Path | None, typer.Option(help="Dataset folder whose captions are the queries.")] = None,
+    from_marks: Annotated[
+        bool, typer.Option("--from-marks", help="Questions whose hits were marked right or wrong on the page.")
+    ] = False,
     split: Annotated[str, typer.Option(help="Split of the dataset.")] = "val",
     alpha: Annotated[float, typer.Option(help="Largest share of wrong answers among those given.")] = 0.1,
     delta: Annotated[float, typer.Option(help="Chance that the guarantee does not hold.")] = 0.1,
@@ -50,14 +53,19 @@ def command(
     from evidex.retrieval.certainty.known_queries import dataset_queries, read_queries
     from evidex.retrieval.gallery import Gallery
 
-    if queries is not None and dataset is not None:
-        raise InputError("give either --queries or --dataset, not both")
+    if sum((queries is not None, dataset is not None, from_marks)) > 1:
+        raise InputError("give one of --queries, --dataset and --from-marks")
     for name, value in (("--alpha", alpha), ("--delta", delta)):
         if not 0 < value < 1:
             raise InputError(f"{name} {value} is no share; give a number between 0 and 1")
     opened = Gallery.open(gallery)
     rng = np.random.default_rng(seed)
-    if queries is None and dataset is None:
+    if from_marks:
+        from evidex.retrieval.certainty.marked_queries import marked_queries
+
+        request = GuaranteeRequest(alpha, delta, top)
+        outcomes = _by_queries(opened, marked_queries(opened), "marks", request, score, rng)
+    elif queries is None and dataset is None:
         outcomes = _by_itself(opened, rng, score)
     else:
         known: dict[Any, list[KnownQuery]]

@@ -30,7 +30,7 @@ NOT_WANTED = 0.5
 """How much of what is not wanted is taken off."""
 MARKED_RIGHT, MARKED_WRONG = 0.75, 0.25
 """How much marked hits count beside the question, as Rocchio's formula is mostly used."""
-MOST_PARTS = 16
+MOST_PARTS, MOST_MARKS = 16, 200
 _SHORTEST = 1e-3
 # A minus before a word, at its beginning: "-clouds", -"parking lot"; "high-rise", "5-10" and "a - b" are left alone.
 _MINUS = re.compile(r"""(?<!\S)-(?:"([^"]+)"|([^\W\d_][\w-]*))""")
@@ -49,9 +49,15 @@ class Composed:
     def __post_init__(self) -> None:
         if self.text is None and not self.images:
             raise InputError("the question says only what is not wanted; say what to look for too")
-        for name in ("images", "without", "right", "wrong"):
-            if len(getattr(self, name)) > MOST_PARTS:
-                raise InputError(f"{len(getattr(self, name))} are too many for one question; give at most {MOST_PARTS}")
+        parts = (
+            (self.images, MOST_PARTS),
+            (self.without, MOST_PARTS),
+            (self.right, MOST_MARKS),
+            (self.wrong, MOST_MARKS),
+        )
+        for given, most in parts:
+            if len(given) > most:
+                raise InputError(f"{len(given)} are too many for one question; give at most {most}")
         for text in (*((self.text,) if self.text is not None else ()), *self.without):
             check_query(text, "text")
         for image in self.images:

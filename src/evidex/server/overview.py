@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from typing import get_args
@@ -72,6 +73,7 @@ def _overview(gallery: Gallery, settings: Settings) -> GalleryOut:
         model=gallery.info.model,
         model_fingerprint=gallery.info.model_fingerprint,
         dim=gallery.dim,
+        marks=settings.takes_marks and os.access(gallery.path, os.W_OK | os.X_OK),
         calibrations=_calibrations(gallery, kinds.get("text", 0), settings.max_top),
         limits=LimitsOut(
             top=settings.max_top,

@@ -75,7 +75,8 @@ def search_router(service: Service) -> APIRouter:
         what = question.request if isinstance(question, Upload) else question
         top, filters = check_top(what.top, settings), what.filters()
         text, likes = await parts_of(question, service)
-        direction, query = asked(text, [like for like, _ in likes], what.without)
+        said = {} if isinstance(question, Upload) else {"right": question.right, "wrong": question.wrong}
+        direction, query = asked(text, [like for like, _ in likes], what.without, **said)
         key = Search(direction, top, filters, what.among, what.refine, what.copies)
         (answer,) = await service.search(key, [query])
         names = [name for _, name in likes] + ([what.text] if likes and what.text else [])

@@ -76,6 +76,12 @@ class SearchRequest(_Question):
     )
     text: Annotated[str | None, Field(description="What to look for, in words.")] = None
     item: Annotated[str | None, Field(max_length=200, description="Look for what is like this item.")] = None
+    right: Annotated[
+        list[str], Field(max_length=200, description="Hits that are right: others like them move up.")
+    ] = []
+    wrong: Annotated[
+        list[str], Field(max_length=200, description="Hits that are wrong: others like them move down.")
+    ] = []
 
 
 class ImageRequest(_Question):
@@ -265,6 +271,7 @@ class GalleryOut(BaseModel):
     dim: int
     calibrations: list[CalibrationOut]
     limits: LimitsOut
+    marks: bool = Field(default=False, description="Whether hits can be marked right or wrong.")
     parts: int = Field(default=0, description="Other servers that this one joins; their rows are counted.")
 
 

@@ -28,6 +28,10 @@ class Settings:
     part_token: str | None = None
     """What those servers want as bearer token."""
 
+    marks: bool | None = None
+    """Whether hits may be marked, which writes into the gallery's folder; None: where only this machine reaches the
+    server, which is then its owner's."""
+
     precision: Precision = "float32"
     """Of the vectors that are scanned; int8 reads a quarter of the memory, and the best rows are scored exactly."""
 
@@ -61,6 +65,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise InputError(f"port {self.port} is out of range; choose 0 to 65535 (0 takes a free one)")
+        if self.parts and self.marks:
+            raise InputError("marks cannot be kept for parts on other machines; serve those with --marks instead")
         if len({part.rstrip("/") for part in self.parts}) < len(self.parts):
             raise InputError("a part is named twice, and its rows would count twice; name each once")
         if self.parts and self.largest_batch > MOST_QUERIES:
@@ -70,8 +76,13 @@ class Settings:
         for field in fields(self):
             value = getattr(self, field.name)
             least = 0 if field.name in ("port", "batch_seconds", "cache_bytes") else 1e-9
-            if isinstance(value, (int, float)) and not value >= least:
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and not value >= least:
                 raise InputError(f"{field.name} {value} is too small; give a positive number")
+
+    @property
+    def takes_marks(self) -> bool:
+        """Marks are of this machine's own rows: a server that joins parts takes none."""
+        return not self.parts and (self.is_local if self.marks is None else self.marks)
 
     @property
     def is_local(self) -> bool:
