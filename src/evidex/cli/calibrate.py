@@ -50,7 +50,6 @@ def command(
     from evidex.cli.console import print_json
     from evidex.errors import InputError
     from evidex.retrieval.certainty.calibrating import GuaranteeRequest
-    from evidex.retrieval.certainty.known_queries import dataset_queries, read_queries
     from evidex.retrieval.gallery import Gallery
 
     if sum((queries is not None, dataset is not None, from_marks)) > 1:
@@ -60,22 +59,29 @@ def command(
             raise InputError(f"{name} {value} is no share; give a number between 0 and 1")
     opened = Gallery.open(gallery)
     rng = np.random.default_rng(seed)
-    if from_marks:
-        from evidex.retrieval.certainty.marked_queries import marked_queries
-
-        request = GuaranteeRequest(alpha, delta, top)
-        outcomes = _by_queries(opened, marked_queries(opened), "marks", request, score, rng)
-    elif queries is None and dataset is None:
+    if not from_marks and queries is None and dataset is None:
         outcomes = _by_itself(opened, rng, score)
     else:
-        known: dict[Any, list[KnownQuery]]
-        known = read_queries(queries) if queries is not None else dataset_queries(dataset, split, rng)  # type: ignore[arg-type]
-        outcomes = _by_queries(opened, known, str(queries or dataset), GuaranteeRequest(alpha, delta, top), score, rng)
+        known = _known(opened, queries, dataset, split, rng)
+        source = str(queries or dataset or "marks")
+        outcomes = _by_queries(opened, known, source, GuaranteeRequest(alpha, delta, top), score, rng)
     if as_json:
         print_json([_content(outcome) for outcome in outcomes])
     else:
         for outcome in outcomes:
             _tell(outcome)
+
+
+def _known(
+    gallery: Gallery, queries: Path | None, dataset: Path | None, split: str, rng: np.random.Generator
+) -> dict[Any, list[KnownQuery]]:
+    """The questions of a file or a dataset; else those whose hits were marked."""
+    from evidex.retrieval.certainty.known_queries import dataset_queries, read_queries
+    from evidex.retrieval.certainty.marked_queries import marked_queries
+
+    if queries is not None:
+        return dict(read_queries(queries))
+    return dict(marked_queries(gallery) if dataset is None else dataset_queries(dataset, split, rng))
 
 
 def _by_itself(gallery: Gallery, rng: np.random.Generator, score: str | None) -> list[CalibrationOutcome]:

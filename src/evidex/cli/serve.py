@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+_PART = typer.Option(help="Another evidex server that holds more of the archive, http://HOST:PORT; may be repeated.")
+_MARKS = typer.Option("--marks/--no-marks", help="Let hits be marked; by default only where nobody else can reach it.")
+
 
 def command(
     gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")],
@@ -17,10 +20,7 @@ def command(
     token: Annotated[
         str | None, typer.Option(envvar="EVIDEX_TOKEN", help="Clients must send this as bearer token.")
     ] = None,
-    part: Annotated[
-        list[str] | None,
-        typer.Option(help="Another evidex server that holds more of the archive, http://HOST:PORT; may be repeated."),
-    ] = None,
+    part: Annotated[list[str] | None, _PART] = None,
     part_token: Annotated[
         str | None, typer.Option(envvar="EVIDEX_PART_TOKEN", help="Bearer token of those servers.")
     ] = None,
@@ -34,10 +34,7 @@ def command(
     batch: Annotated[int, typer.Option(min=1, help="Most queries answered in one scan; 1 switches it off.")] = 64,
     batch_wait: Annotated[float, typer.Option(min=0.0, help="Milliseconds a query waits for others.")] = 3.0,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds until a request is given up.")] = 30.0,
-    marks: Annotated[
-        bool | None,
-        typer.Option("--marks/--no-marks", help="Let hits be marked; by default only where nobody else can reach it."),
-    ] = None,
+    marks: Annotated[bool | None, _MARKS] = None,
     precision: Annotated[
         str, typer.Option(help="Vectors to scan: float32, or the smaller bfloat16 or int8, held in memory.")
     ] = "float32",

@@ -49,7 +49,7 @@ def test_marks_say_which_answers_were_right(gallery: Gallery) -> None:
     assert (outcome.labelled, outcome.unknown) == (24, 0)
     assert len(outcome.calibration.scores) == 24
     assert outcome.guarantee is not None
-    assert outcome.guarantee.tested >= 8  # of those that share no right row, less a fifth
+    assert outcome.guarantee.tested >= 5  # of those that share no right row, less a fifth
     assert Retriever(gallery).search(text=QUESTIONS[0]).standing.is_calibrated
 
 
