@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -103,8 +104,7 @@ class CopyIndex:
 
     def _candidates(self) -> Iterator[tuple[int, Places]]:
         """Pictures that are not alone by hash and vector, or by content where there is no hash; with those alike."""
-        doubled = self._doubled_content()
-        for place in np.flatnonzero(self._pictures() & (self._known | doubled)).tolist():
+        for place in np.flatnonzero(self._pictures() & (self._known | self._doubled)).tolist():
             alike = self._alike(place)
             if len(alike) > 1:
                 yield place, alike
@@ -113,7 +113,7 @@ class CopyIndex:
         """Rows that look like that at ``place`` or, without a hash, have its content; itself among them."""
         if self._known[place]:
             return self._near_to(place)
-        return self._of_sha256(self._gallery.column("sha256")[place].as_py())
+        return np.flatnonzero(self._content == self._content[place]) if self._doubled[place] else np.array([place])
 
     def _near_to(self, place: int) -> Places:
         """Rows whose hash and vector are near those of the row at ``place``, itself among them."""
@@ -130,12 +130,18 @@ class CopyIndex:
 
         return np.flatnonzero(pc.equal(self._gallery.column("sha256"), sha256).to_numpy(zero_copy_only=False))
 
-    def _doubled_content(self) -> NDArray[np.bool_]:
+    @cached_property
+    def _content(self) -> NDArray[np.int32]:
+        """Equal numbers for rows of files with equal content."""
+        numbers = self._gallery.column("sha256").dictionary_encode().indices
+        return np.asarray(numbers.to_numpy(zero_copy_only=False))
+
+    @cached_property
+    def _doubled(self) -> NDArray[np.bool_]:
         """Rows without a hash whose file's content is there more than once."""
         if self._known.all():
             return np.zeros(len(self._known), np.bool_)
-        numbers = self._gallery.column("sha256").dictionary_encode().indices.to_numpy(zero_copy_only=False)
-        return np.asarray((np.bincount(numbers)[numbers] > 1) & ~self._known)
+        return np.asarray((np.bincount(self._content)[self._content] > 1) & ~self._known)
 
     def _pictures(self) -> NDArray[np.bool_]:
         import pyarrow.compute as pc
