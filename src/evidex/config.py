@@ -41,6 +41,7 @@ __all__ = [
 
 Side = Annotated[int, Range(1, 4096, "1 to 4096 pixels")]
 Dim = Annotated[int, Range(1, 1 << 16, f"1 to {1 << 16}")]
+SeedOrNone = Annotated[int, Range(-1, 2**63 - 1, "-1, or 0 or more, below 2^63")]
 Layers = Annotated[int, Range(0, 1024, "0 or more, at most 1024")]
 _MOST_BASES = 8
 _OWN_ROWS = ("pe_rsitr", "amfmn", "fgvla", "kamcl", "cup")  # methods whose rows in training are more than features
@@ -92,6 +93,7 @@ class EncoderConfig(Checked):
     text_layers: Layers = 0  # how many layers of a pretrained text tower are kept; 0 = all
     pooling: Literal["mean", "mean_max", "cls", "cls_mean"] = "mean"  # of the last grid; CLIP's tower has a class token
     freeze_batch_norm: bool = False
+    seed: SeedOrNone = -1  # of what starts from nothing; -1 = the run's. Runs with one start can be averaged
 
 
 @dataclass(frozen=True)

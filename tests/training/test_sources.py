@@ -110,14 +110,14 @@ def test_without_labels_and_twins_nothing_of_them_is_there(config: Config) -> No
 def test_pictures_with_labels_take_turns_and_need_no_state(several: Config) -> None:
     sources = load_sources(several.data).labels
     encoder = new_compact(several.encoder, ["a river ."])
-    lessons = prepare_labels(sources, encoder, per_step=7, seed=3, progress=silent)
+    lessons = prepare_labels(sources, (), encoder, per_step=7, seed=3, progress=silent)
     assert isinstance(lessons, LabelLessons)
     count = len(sources[0].train)
     shown = np.concatenate([lessons.rows(step) for step in range(count)])  # seven times around
     assert sorted(shown.tolist()) == sorted(list(range(count)) * 7)
     assert all(len(set(part.tolist())) == count for part in shown.reshape(7, count))
     np.testing.assert_array_equal(lessons.rows(5), lessons.rows(5))
-    assert prepare_labels((), encoder, per_step=7, seed=3, progress=silent) is None
+    assert prepare_labels((), (), encoder, per_step=7, seed=3, progress=silent) is None
 
 
 def test_labels_in_their_forms() -> None:

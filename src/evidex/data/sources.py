@@ -54,6 +54,12 @@ class Sources:
     def all(self) -> tuple[Source, ...]:
         return self.captions + self.labels
 
+    @property
+    def words(self) -> frozenset[str]:
+        """Those of the captions that train, in lower case."""
+        texts = (text for source in self.captions for text in source.train.captions)
+        return frozenset(word.strip(".,;:!?") for text in texts for word in text.lower().split())
+
 
 def load_sources(config: DataConfig) -> Sources:
     """Return what ``config`` names: ``data.path`` first, then every ``data.source``."""

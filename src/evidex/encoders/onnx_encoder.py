@@ -28,6 +28,7 @@ class OnnxEncoder:
         self._inputs = inputs_of(spec)
         self._graphs = graphs_of(spec, stored, rounded=rounded)
         self._sessions: dict[str, Session] = {}
+        self.tokenizer = self._inputs.tokenizer
         self.dim = self._inputs.dim
         self.image_size = self._inputs.image_size
 
@@ -41,14 +42,14 @@ class OnnxEncoder:
 
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         rows = np.empty((len(texts), self.dim), np.float32)
-        ids = [self._inputs.tokenizer.encode(text) for text in texts]
+        ids = [self.tokenizer.encode(text) for text in texts]
         for length in sorted({len(row) for row in ids}):
             alike = [place for place, row in enumerate(ids) if len(row) == length]
             rows[alike] = self._session("text").run("input_ids", np.array([ids[place] for place in alike], np.int64))
         return rows
 
     def reads_all(self, text: str) -> bool:
-        encode = self._inputs.tokenizer.encode
+        encode = self.tokenizer.encode
         return encode(text) != encode(f"{text} a")
 
     def spec(self) -> dict[str, Any]:

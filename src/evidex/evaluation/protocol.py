@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.data.labels import as_typed
+from evidex.data.labels import spelt_apart
 from evidex.errors import InputError
 from evidex.evaluation.absent import out_of_domain_queries, removed_class, tell_apart
 from evidex.evaluation.deferral import NO_REFINEMENTS, Refinements, refine_and_rank
@@ -153,7 +153,8 @@ def name_scenes(model: EvaluatedModel, images: Features, labels: Sequence[str | 
     names = sorted({label for label in labels if label is not None})
     if not names:
         return None
-    queries = encode_texts(model, [as_typed(name) for name in names])
+    words = frozenset(getattr(getattr(getattr(model, "encoder", None), "tokenizer", None), "vocabulary", ()))
+    queries = encode_texts(model, [spelt_apart(name, words) for name in names])
     known = getattr(model, "domain", None)
     floor = None if known is None else known.least_match
     return scene_names(match(images, queries, compare_of(model)).similarity.T, names, labels, floor)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from evidex.data.datasets import joined
-from evidex.data.labels import as_typed, exclusions
+from evidex.data.labels import exclusions, spelt_apart
 from evidex.data.sources import Source
 from evidex.degrade.text import takes_an
 from evidex.encoders.protocol import DualEncoder
@@ -30,14 +30,11 @@ class LabelLessons:
     """The distinct labels, as somebody would type them."""
     label: np.ndarray
     """(pictures,) the place of each picture's label among the names."""
+    exclude: np.ndarray
+    """(names, names) which of them exclude each other."""
     mix: Mix
     per_step: int
     seed: int
-
-    @property
-    def exclude(self) -> np.ndarray:
-        """(names, names) which of them exclude each other."""
-        return exclusions(self.names)
 
     def rows(self, step: int) -> np.ndarray:
         """Which pictures ``step`` shows: the next ones of an endless row of shuffles, each a function of its number."""
@@ -62,25 +59,32 @@ def label_forms(name: str) -> tuple[str, str, str]:
     return name, thing, f"an aerial image of {thing} ."
 
 
-def label_names(sources: Sequence[Source]) -> tuple[str, ...]:
-    """The distinct labels of what trains, as typed and in lower case."""
-    return tuple(sorted({_name(record.label) for source in sources for record in source.train.records}))
+def label_names(sources: Sequence[Source], words: Collection[str]) -> tuple[str, ...]:
+    """The distinct labels of what trains, as typed with ``words`` and in lower case."""
+    return tuple(sorted(set().union(*_names_of_each(sources, words))))
 
 
 def prepare_labels(
-    sources: Sequence[Source], encoder: DualEncoder, *, per_step: int, seed: int, progress: Progress
+    sources: Sequence[Source],
+    words: Collection[str],
+    encoder: DualEncoder,
+    *,
+    per_step: int,
+    seed: int,
+    progress: Progress,
 ) -> LabelLessons | None:
-    """Decode the pictures of ``sources``; None without any."""
+    """Decode the pictures of ``sources``, their labels typed with ``words``; None without any."""
     if not sources:
         return None
-    dataset, names = joined([source.train for source in sources]), label_names(sources)
+    dataset, names = joined([source.train for source in sources]), label_names(sources, words)
     place = {name: number for number, name in enumerate(names)}
-    label = np.array([place[_name(record.label)] for record in dataset.records], dtype=np.int64)
+    label = np.array([place[spelt_apart(record.label or "", words)] for record in dataset.records], dtype=np.int64)
     mix = Mix(tuple(len(source.train) for source in sources), tuple(source.weight for source in sources))
     if not sum(mix.shown):
         raise ConfigError("no picture with a label is shown: the sources' weights are too small; raise them")
-    return LabelLessons(prepare_pixels(dataset, encoder, progress), names, label, mix, per_step, seed)
+    exclude = exclusions(names, _names_of_each(sources, words))
+    return LabelLessons(prepare_pixels(dataset, encoder, progress), names, label, exclude, mix, per_step, seed)
 
 
-def _name(label: str | None) -> str:
-    return as_typed(label or "").lower()
+def _names_of_each(sources: Sequence[Source], words: Collection[str]) -> list[set[str]]:
+    return [{spelt_apart(record.label or "", words) for record in source.train.records} for source in sources]

@@ -71,7 +71,7 @@ def train(
     check_batch(config, world)
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
-    torch.manual_seed(config.seed)
+    torch.manual_seed(config.seed if config.encoder.seed < 0 else config.encoder.seed)
     state = TrainState.begin(
         build_start(config, taught_texts(sources), taught_captions(sources)).to(device), config.train
     )

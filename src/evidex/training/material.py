@@ -55,7 +55,7 @@ def taught_captions(sources: Sources) -> list[tuple[str, ...]]:
 
 def taught_texts(sources: Sources) -> list[str]:
     """The sentences that train: captions, and the labels in their forms."""
-    labels = [form for name in label_names(sources.labels) for form in label_forms(name)]
+    labels = [form for name in label_names(sources.labels, sources.words) for form in label_forms(name)]
     return train_set(sources).captions + labels
 
 
@@ -69,6 +69,7 @@ def prepare(
     )
     labels = prepare_labels(
         sources.labels if config.loss.labels else (),
+        sources.words,
         encoder,
         per_step=config.data.labels_per_step,
         seed=config.seed,

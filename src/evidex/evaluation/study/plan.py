@@ -31,10 +31,11 @@ class RunPlan(Checked):
 
 @dataclass(frozen=True)
 class CommitteePlan(Checked):
-    """Runs asked together as one model."""
+    """Runs put together as one model: their features side by side, or the mean of their weights."""
 
     name: str = ""
     members: tuple[Name, ...] = ()  # names of runs with their seeds, e.g. "elc-s0" or "elc-s{seed}"
+    join: Literal["features", "weights"] = "features"  # weights: of one start, encoder.seed; no larger than one of them
     seeds: tuple[Seed, ...] = ()
     measure: Literal["", "recall", "scores", "all"] = ""
 

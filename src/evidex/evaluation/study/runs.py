@@ -25,6 +25,7 @@ class Run:
     overrides: tuple[str, ...] = ()
     config: Config | None = None
     members: tuple[str, ...] = ()
+    averages: bool = False
     needs: tuple[str, ...] = ()
 
 
@@ -63,8 +64,10 @@ def _trained(plan: RunPlan, seed: int, study: StudyPlan, output: Path, dataset: 
 
 def _committee(plan: CommitteePlan, seed: int, study: StudyPlan) -> Run:
     members = tuple(member.replace("{seed}", str(seed)) for member in plan.members)
-    digest = digest_of([FORMAT, "committee", members])
-    return Run(f"{plan.name}-s{seed}", plan.name, digest, plan.measure or study.measure, members=members)
+    averages = plan.join == "weights"
+    digest = digest_of([FORMAT, "average" if averages else "committee", members])
+    measure = plan.measure or study.measure
+    return Run(f"{plan.name}-s{seed}", plan.name, digest, measure, members=members, averages=averages)
 
 
 def _filled(text: str, seed: int, output: Path) -> str:

@@ -60,6 +60,7 @@ def _trained(run: Run, place: StudyPlace, line: dict[str, Any]) -> Model:
 
 
 def _committee(run: Run, place: StudyPlace, line: dict[str, Any]) -> Model:
+    from evidex.encoders.averaging import averaged
     from evidex.encoders.committee import CommitteeEncoder
     from evidex.encoders.model import Model, load_model
     from evidex.encoders.towers import TowerEncoder
@@ -70,7 +71,8 @@ def _committee(run: Run, place: StudyPlace, line: dict[str, Any]) -> Model:
         raise ModelError("a member is no model of towers; only those can be put together")
     line["members"] = list(run.members)
     temperature = float(np.mean([model.temperature for model in models]))
-    model = Model(CommitteeEncoder(towers), temperature, card={"members": line["members"]})
+    together = averaged(towers) if run.averages else CommitteeEncoder(towers)
+    model = Model(together, temperature, card={"members": line["members"]})
     folder = place.output / run.key
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder / "model.safetensors")
