@@ -68,6 +68,10 @@ export interface BatchRequest {
   before?: string | null;
   /** Matches the path, or its end. */
   glob?: string | null;
+  /** Of this STAC collection. */
+  collection?: string | null;
+  /** Most clouds, in percent. */
+  max_cloud?: number | null;
   /** What should not be there; best a kind of scene. */
   without?: string[];
   /** Show every copy of a picture; otherwise each picture once. */
@@ -108,9 +112,7 @@ export interface GalleryOut {
 }
 
 export interface HitOut {
-  rank: number;
   id: string;
-  score: number;
   kind: "image" | "tile" | "text";
   path: string;
   caption: string | null;
@@ -123,6 +125,13 @@ export interface HitOut {
   corners: [number, number][] | null;
   crs: string | null;
   acquired: string | null;
+  /** The STAC item that it comes from. */
+  item?: string | null;
+  collection?: string | null;
+  /** Percent. */
+  cloud_cover?: number | null;
+  rank: number;
+  score: number;
   /** Where else the same picture lies. */
   copies?: PlaceOut[];
 }
@@ -132,7 +141,6 @@ export interface ItemOut {
   kind: "image" | "tile" | "text";
   path: string;
   caption: string | null;
-  captions: string[];
   width: number | null;
   height: number | null;
   window: WindowOut | null;
@@ -142,6 +150,12 @@ export interface ItemOut {
   corners: [number, number][] | null;
   crs: string | null;
   acquired: string | null;
+  /** The STAC item that it comes from. */
+  item?: string | null;
+  collection?: string | null;
+  /** Percent. */
+  cloud_cover?: number | null;
+  captions: string[];
   /** Bytes of the file. */
   size: number;
   sha256: string;
@@ -200,6 +214,10 @@ export interface PartRequest {
   before?: string | null;
   /** Matches the path, or its end. */
   glob?: string | null;
+  /** Of this STAC collection. */
+  collection?: string | null;
+  /** Most clouds, in percent. */
+  max_cloud?: number | null;
   /** What should not be there; best a kind of scene. */
   without?: string[];
   /** Show every copy of a picture; otherwise each picture once. */
@@ -251,6 +269,10 @@ export interface SearchRequest {
   before?: string | null;
   /** Matches the path, or its end. */
   glob?: string | null;
+  /** Of this STAC collection. */
+  collection?: string | null;
+  /** Most clouds, in percent. */
+  max_cloud?: number | null;
   /** What should not be there; best a kind of scene. */
   without?: string[];
   /** Show every copy of a picture; otherwise each picture once. */

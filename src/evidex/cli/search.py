@@ -8,6 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evidex.cli.options import (
+    PRINTED,
+    Collection,
+    Copies,
+    ExampleBands,
+    ExampleSensor,
+    Images,
+    MaxCloud,
+    Stac,
+    Without,
+    check_stac,
+)
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -28,31 +41,26 @@ _PICTURE_COLUMNS = 18
 def command(
     text: Annotated[str | None, typer.Argument(help="What to look for, in words.")] = None,
     gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")] = ...,  # type: ignore[assignment]
-    image: Annotated[
-        list[Path] | None, typer.Option(help="An example image to look for, alone or with words; may be repeated.")
-    ] = None,
-    without: Annotated[
-        list[str] | None,
-        typer.Option(help="What should not be there, best a kind of scene; '-word' in the words does the same."),
-    ] = None,
-    bands: Annotated[
-        str | None, typer.Option(help="Bands of the example shown as red, green, blue, e.g. 4,3,2; or one band.")
-    ] = None,
+    image: Images = None,
+    without: Without = None,
+    bands: ExampleBands = None,
+    sensor: ExampleSensor = None,
     top: Annotated[int, typer.Option(min=1, help="How many hits.")] = 10,
     bbox: Annotated[str | None, typer.Option(help="Only hits that touch this box: west,south,east,north.")] = None,
     after: Annotated[str | None, typer.Option(help="Only images taken at this time or later, e.g. 2024-06-01.")] = None,
     before: Annotated[str | None, typer.Option(help="Only images taken earlier than this.")] = None,
     glob: Annotated[str | None, typer.Option(help="Only files whose path matches, e.g. '*/2024/*.tif'.")] = None,
+    collection: Collection = None,
+    max_cloud: MaxCloud = None,
     among: Annotated[str | None, typer.Option(help="Look among 'images' or 'texts'; default: images.")] = None,
     model: Annotated[str | None, typer.Option(help="The gallery's model, if it has moved.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     as_geojson: Annotated[bool, typer.Option("--geojson", help="Print the hits as GeoJSON features.")] = False,
+    stac: Stac = None,
     sheet: Annotated[Path | None, typer.Option(help="Write a contact sheet of the hits, .png or .html.")] = None,
     open_sheet: Annotated[bool, typer.Option("--open", help="Show the contact sheet in the browser.")] = False,
     pictures: Annotated[bool, typer.Option(help="Draw hits small where the terminal can.")] = True,
-    copies: Annotated[
-        bool, typer.Option("--copies", help="Show every copy of a picture; otherwise each picture once.")
-    ] = False,
+    copies: Copies = False,
     why: Annotated[bool, typer.Option("--why", "--verbose", help="Say what the verdict stands on.")] = False,
 ) -> None:
     """Find images, tiles or captions, and be told how far to trust the answer."""
@@ -67,21 +75,25 @@ def command(
 
     steady_heap()
     images = image or []
-    _check(text, images, among, as_json and as_geojson)
+    _check(text, images, among, {"--json": as_json, "--geojson": as_geojson, "--stac": stac == PRINTED})
+    check_stac(stac)
     if sheet is not None:
         check_sheet(sheet)
-    filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob)
+    filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob, collection, max_cloud)
     opened = Gallery.open(gallery, _loaded(model))
     warming = warm_up(opened, "image" if images else "text")
+    examples = {path: path if bands is None and sensor is None else _rendered(path, bands, sensor) for path in images}
     how = Search("text", top, filters, among, copies=copies)  # type: ignore[arg-type]
-    found = _found(opened, text, images, bands, without or [], how)
+    found = _found(opened, text, examples, without or [], how)
     (answer,) = with_reasons([found], opened, filters, among)  # type: ignore[arg-type]
     sheet = _written(sheet, opened, answer, open_sheet)
+    if stac is not None:
+        _write_stac(answer, stac)
     if as_geojson:
         print_json(answer.geojson())
     elif as_json:
         print_json(answer.json())
-    else:
+    elif stac != PRINTED:
         _show(opened, answer, pictures, why, warming)
     if open_sheet and sheet is not None:
         typer.launch(str(sheet.resolve()))
@@ -107,32 +119,42 @@ def _loaded(model: str | None) -> Model | None:
 
 
 def _found(
-    gallery: Gallery, text: str | None, images: list[Path], bands: str | None, without: list[str], how: Search
+    gallery: Gallery, text: str | None, examples: dict[Path, Path | Image], without: list[str], how: Search
 ) -> Answer:
+    """``examples`` by their names: one that was rendered already has none."""
     from evidex.data.discover import printable
     from evidex.retrieval.composing import asked
     from evidex.retrieval.retriever import Retriever
 
-    examples = images if bands is None else [_rendered(example, bands) for example in images]
-    direction, query = asked(text, examples, without)
+    direction, query = asked(text, list(examples.values()), without)
     (answer,) = Retriever(gallery).answer([query], replace(how, direction=direction))
-    if images and bands is not None:  # which are pictures by now, without a name
-        answer = replace(
-            answer, query=" + ".join([*(printable(str(one)) for one in images), *([text] if text else [])])
-        )
+    if any(not isinstance(example, Path) for example in examples.values()):
+        names = [printable(str(path)) for path in examples]
+        answer = replace(answer, query=" + ".join([*names, *([text] if text else [])]))
     return answer
 
 
-def _rendered(image: Path, bands: str) -> Image:
-    """The example with the chosen bands, as evidex index would show it."""
+def _rendered(image: Path, bands: str | None, sensor: str | None) -> Image:
+    """The example with the chosen bands or sensor, as evidex index would show it."""
     from evidex.cli.index import whole_numbers
     from evidex.data.items import ReadOptions, read_whole
     from evidex.data.rendering import TileOptions
 
-    return read_whole(str(image), ReadOptions(TileOptions(bands=whole_numbers(bands))))
+    return read_whole(str(image), ReadOptions(TileOptions(bands=whole_numbers(bands), sensor=sensor)))
 
 
-def _check(text: str | None, images: list[Path], among: str | None, both_formats: bool) -> None:
+def _write_stac(answer: Answer, target: str) -> None:
+    from evidex.cli.console import print_json
+    from evidex.files import write_json_atomic
+    from evidex.retrieval.item_collection import item_collection
+
+    if target == PRINTED:
+        print_json(item_collection(answer))
+    else:
+        write_json_atomic(Path(target), item_collection(answer))
+
+
+def _check(text: str | None, images: list[Path], among: str | None, formats: dict[str, bool]) -> None:
     """Refuse what cannot be meant, before anything is loaded."""
     from evidex.data.discover import printable
     from evidex.documents import open_regular
@@ -147,8 +169,9 @@ def _check(text: str | None, images: list[Path], among: str | None, both_formats
     for image in images:
         with open_regular(image, ImageError, printable(str(image))):
             pass  # a pipe, a folder or nothing at all is told before a model is loaded
-    if both_formats:
-        raise InputError("--json and --geojson are both given; choose one")
+    printed = [name for name, wanted in formats.items() if wanted]
+    if len(printed) > 1:
+        raise InputError(f"{printed[0]} and {printed[1]} are both given; choose one")
 
 
 def _show(gallery: Gallery, answer: Answer, pictures: bool, why: bool, warming: float) -> None:

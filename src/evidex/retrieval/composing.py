@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.data.rendering import TileOptions
 from evidex.errors import InputError, NotFoundError
 from evidex.retrieval.encoding import encode
 from evidex.retrieval.out_of_domain import READ_WHOLE, Reading, readings
@@ -99,9 +100,14 @@ def _split(text: str) -> tuple[str | None, tuple[str, ...]]:
     return " ".join(_MINUS.sub(" ", text).split()) or None, minus
 
 
-def encode_composed(model: Model, questions: Sequence[Composed], vector_of: Callable[[str], Vector]) -> Vector:
-    """Unit rows (questions, dim); ``vector_of`` gives the vector of a row by its id."""
-    return np.stack([_encoded(model, question, vector_of) for question in questions])
+def encode_composed(
+    model: Model,
+    questions: Sequence[Composed],
+    vector_of: Callable[[str], Vector],
+    ways: Sequence[TileOptions] = (),
+) -> Vector:
+    """Unit rows (questions, dim); ``vector_of`` gives the vector of a row by its id, ``ways`` are as for `encode`."""
+    return np.stack([_encoded(model, question, vector_of, ways) for question in questions])
 
 
 def composed_readings(model: Model, questions: Sequence[Composed]) -> list[Reading]:
@@ -109,10 +115,12 @@ def composed_readings(model: Model, questions: Sequence[Composed]) -> list[Readi
     return [_reading(model, question) for question in questions]
 
 
-def _encoded(model: Model, question: Composed, vector_of: Callable[[str], Vector]) -> Vector:
+def _encoded(
+    model: Model, question: Composed, vector_of: Callable[[str], Vector], ways: Sequence[TileOptions]
+) -> Vector:
     wanted = []
     if question.images:
-        wanted.append(_mean(encode(model, question.images, "image")))
+        wanted.append(_mean(encode(model, question.images, "image", ways)))
     if question.text is not None:
         wanted.append(encode(model, [question.text], "text")[0])
     found = _mean(wanted)

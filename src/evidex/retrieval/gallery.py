@@ -29,14 +29,14 @@ from evidex.progress import Progress, silent
 from evidex.retrieval.gallery_folder import check_free, held
 from evidex.retrieval.gallery_info import FORMAT, GalleryInfo, read_info, write_info
 from evidex.retrieval.gallery_model import OWN_MODEL, check_model, known_source, load_model_of
-from evidex.retrieval.rows import Row, from_table, stored_path, to_table, vectors_in
+from evidex.retrieval.rows import NOT_FOR_HITS, Row, from_table, records_in, to_table
 from evidex.retrieval.scan.precision import Precision, ScanVectors, scan_vectors
 from evidex.retrieval.sealing import MODEL, complete, seal_all, seal_table
 from evidex.retrieval.soundness.checks import FileChecks
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
 from evidex.retrieval.soundness.seal import Seal
-from evidex.retrieval.table import ROWS, add_missing_columns, files_of, id_filter, new_table, open_table, reading
-from evidex.retrieval.taking import column, take
+from evidex.retrieval.table import ROWS, add_missing_columns, batches_of, files_of, new_table, open_table, reading
+from evidex.retrieval.taking import IDS_AT_ONCE, column, id_filter, take, with_ids
 from evidex.retrieval.vector_file import map_vectors
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 _ROWS_IN_FRAGMENT = 65536
 _KEEP_VERSIONS = timedelta(hours=1)
-_IDS_AT_ONCE = 1000
 _LOG = logging.getLogger("evidex.gallery")
 
 
@@ -195,20 +194,21 @@ class Gallery:
         """The rows at these positions, in their order."""
         if not len(positions):
             return []
-        names = [name for name in self._dataset.schema.names if name != "vector"]
+        names = [name for name in self._dataset.schema.names if name not in NOT_FOR_HITS]
         with reading(self.path):
             return from_table(take(self._table, positions, names))
 
     def find(self, row_id: str) -> Row:
         """The row with this id."""
-        found = list(self._where([row_id]))
+        found = self.find_with_vectors([row_id])
         if not found:
             raise NotFoundError(f"'{row_id}' is not in the gallery; ids come with the hits of a search")
         return found[0][0]
 
     def find_with_vectors(self, ids: Sequence[str]) -> list[tuple[Row, NDArray[np.float32]]]:
         """The rows with these ids and their vectors, in the table's order."""
-        return list(self._where(ids))
+        with reading(self.path):
+            return list(with_ids(self._table, ids))
 
     def column(self, name: str) -> Any:
         """One column of all rows as an Arrow array, kept until the gallery moves on."""
@@ -221,29 +221,17 @@ class Gallery:
         """All rows, as far as ``columns`` go; paths come as the system names them."""
         names = [*columns, *(["raw_path"] if "path" in columns else [])]
         for batch in self.batches(names):
-            for record in batch.to_pylist():
-                if "path" in record:
-                    record["path"] = stored_path(record["path"], record.pop("raw_path"))
-                yield record
+            yield from records_in(batch)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """All rows in their order as Arrow batches."""
-        with reading(self.path):
-            batches = self._table.to_batches(columns=columns, scan_in_order=True)
-        while True:
-            with reading(self.path):
-                batch = next(batches, None)
-            if batch is None:
-                return
-            yield batch
+        return batches_of(self.path, self._table, columns)
 
     def open_image(self, row: Row, *, longest: int = 512) -> Image:
         """The picture of a row as it was encoded, at most ``longest`` pixels a side."""
-        from evidex.data.items import read_window
+        from evidex.retrieval.pictures import picture_of_row
 
-        if row.kind == "text":
-            raise NotFoundError(f"'{row.id}' is a text and has no picture")
-        return read_window(row.path, row.window, row.rendering, longest)
+        return picture_of_row(row, longest, lambda: self.find(row.id).thumbnail)
 
     def add(
         self,
@@ -277,6 +265,15 @@ class Gallery:
                 self._committed()
             yield
 
+    @property
+    def notes(self) -> dict[str, str]:
+        """What is kept about the whole gallery, such as how its scenes were read."""
+        return dict(self._dataset.config())
+
+    def note(self, notes: dict[str, str]) -> None:
+        self._table.update_config(notes)
+        self._committed()
+
     def forget_losses(self) -> None:
         """What was lost has been looked for again."""
         if self.checks.lost:
@@ -303,9 +300,9 @@ class Gallery:
             self._committed()
 
     def remove(self, ids: Sequence[str]) -> None:
-        for start in range(0, len(ids), _IDS_AT_ONCE):
+        for start in range(0, len(ids), IDS_AT_ONCE):
             with telling_full_disk(self.path):
-                self._table.delete(id_filter(ids[start : start + _IDS_AT_ONCE]))
+                self._table.delete(id_filter(ids[start : start + IDS_AT_ONCE]))
             self._committed()
 
     def compact(self) -> None:
@@ -321,13 +318,6 @@ class Gallery:
 
     def pieces(self) -> int:
         return len(self._dataset.get_fragments())
-
-    def _where(self, ids: Sequence[str]) -> Iterator[tuple[Row, NDArray[np.float32]]]:
-        for start in range(0, len(ids), _IDS_AT_ONCE):
-            with reading(self.path):
-                table = self._table.to_table(filter=id_filter(ids[start : start + _IDS_AT_ONCE]))
-                found = list(zip(from_table(table), vectors_in(table), strict=True))
-            yield from found
 
     def _committed(self, dataset: Any = None, *, lost: str | None = None) -> None:
         """Seal what this process has just written, and go on with it."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.data.reading_notes import readings_of
+from evidex.data.rendering import TileOptions
 from evidex.errors import InputError, NotFoundError
 from evidex.retrieval.answers import Answer, Timings
 from evidex.retrieval.certainty.policy import ABSTAIN_RATIO, Judged, Policy
@@ -201,7 +203,8 @@ class Retriever:
         """Scan, decide which queries are asked again, ask these, and say how the answers stand."""
         model, top = self.gallery.model, search.top
         start = time.perf_counter()
-        vectors, read = self._read(queries, search.direction)
+        ways = () if search.direction == "text" else readings_of(self.gallery.notes)
+        vectors, read = self._read(queries, search.direction, ways)
         encoded = time.perf_counter()
         seen = self.rows.scan(vectors, rows, top if policy is None else max(top, policy.least_top))
         scanned = time.perf_counter()
@@ -216,7 +219,7 @@ class Retriever:
         final, asked_for = list(first), vectors.copy()
         again = [i for i, case in enumerate(cases) if case.asks_again]
         if again and search.direction != "composed":
-            forms = encode_again(model, [queries[i] for i in again], search.direction, search.refine)
+            forms = encode_again(model, [queries[i] for i in again], search.direction, search.refine, ways)
             for place, part in zip(again, self.rows.scan(forms, rows, top), strict=True):
                 final[place] = part
             asked_for[again] = forms
@@ -234,12 +237,14 @@ class Retriever:
             for case, part, *pair in zip(cases, final, vectors, asked_for, strict=True)
         ]
 
-    def _read(self, queries: Sequence[Query], direction: Asking) -> tuple[NDArray[np.float32], list[Reading]]:
+    def _read(
+        self, queries: Sequence[Query], direction: Asking, ways: Sequence[TileOptions]
+    ) -> tuple[NDArray[np.float32], list[Reading]]:
         """Unit rows of the queries, and how their words read to the model."""
         model = self.gallery.model
         if direction == "composed":
-            return encode_composed(model, queries, self.rows.vector), composed_readings(model, queries)
-        vectors = encode(model, queries, direction)
+            return encode_composed(model, queries, self.rows.vector, ways), composed_readings(model, queries)
+        vectors = encode(model, queries, direction, ways)
         return vectors, readings(model, queries, vectors, direction)
 
     def _answers(

@@ -97,9 +97,16 @@ def files_of(folder: Path, dataset: Any) -> list[str]:
     return names
 
 
-def id_filter(ids: Sequence[str]) -> str:
-    """The condition, in Lance's SQL, that a row has one of ``ids``."""
-    return "id IN (" + ", ".join("'" + row_id.replace("'", "''") + "'" for row_id in ids) + ")"
+def batches_of(folder: Path, dataset: Any, columns: Sequence[str] | None) -> Iterator[Any]:
+    """All rows in their order as Arrow batches."""
+    with reading(folder):
+        batches = dataset.to_batches(columns=columns, scan_in_order=True)
+    while True:
+        with reading(folder):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
 
 
 @contextmanager

@@ -5,11 +5,15 @@ Lance's own ways to them load its query engine, a tenth of what a cold search ho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from evidex.retrieval.rows import LATER_COLUMNS, Row, from_table, row_schema, vectors_in
+
+IDS_AT_ONCE = 1000
 _FEW_ROWS = 1 << 14
 
 
@@ -34,8 +38,27 @@ def take(dataset: Any, positions: Sequence[int], columns: Sequence[str]) -> Any:
 
 
 def column(dataset: Any, name: str) -> Any:
-    """One column of all rows as an Arrow array; many rows are read faster by the engine."""
+    """One column of all rows as an Arrow array; many rows are read faster by the engine.
+
+    A column that tables of earlier versions lack holds nothing there.
+    """
     rows = dataset.count_rows()
+    if name in LATER_COLUMNS and name not in dataset.schema.names:
+        import pyarrow as pa
+
+        return pa.nulls(rows, row_schema(1).field(name).type)
     few = 0 < rows <= _FEW_ROWS
     table = take(dataset, range(rows), [name]) if few else dataset.to_table(columns=[name])
     return table.column(0).combine_chunks()
+
+
+def id_filter(ids: Sequence[str]) -> str:
+    """The condition, in Lance's SQL, that a row has one of ``ids``."""
+    return "id IN (" + ", ".join("'" + row_id.replace("'", "''") + "'" for row_id in ids) + ")"
+
+
+def with_ids(dataset: Any, ids: Sequence[str]) -> Iterator[tuple[Row, NDArray[np.float32]]]:
+    """The rows with these ids and their vectors, in the table's order."""
+    for start in range(0, len(ids), IDS_AT_ONCE):
+        table = dataset.to_table(filter=id_filter(ids[start : start + IDS_AT_ONCE]))
+        yield from zip(from_table(table), vectors_in(table), strict=True)

@@ -18,7 +18,7 @@ async def parts_of(question: SearchRequest | Upload, service: Service) -> tuple[
     settings = service.settings
     if isinstance(question, Upload):
         upload = question
-        decoded = service.pictures.run(lambda: [decode_upload(*one, settings) for one in upload.pictures])
+        decoded = service.pictures.run(lambda: _decoded(upload, service))
         pictures = await within(settings.request_seconds, decoded)
         names = [name for name, _ in upload.pictures]
         return _text(upload.request.text), list(zip(pictures, names, strict=True))
@@ -28,6 +28,11 @@ async def parts_of(question: SearchRequest | Upload, service: Service) -> tuple[
     if name is not None:
         return _text(question.text), [(like, name)]
     return (like if question.text is None else check_text(f"{like} {question.text}")), []
+
+
+def _decoded(upload: Upload, service: Service) -> list[Any]:
+    ways = service.items.ways()
+    return [decode_upload(name, content, service.settings, ways) for name, content in upload.pictures]
 
 
 async def _like(row_id: str, service: Service) -> tuple[Any, str | None]:

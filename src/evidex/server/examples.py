@@ -18,6 +18,9 @@ HIT: dict[str, Any] = {
     "corners": [[-1.2, 39.1], [-1.1, 39.1], [-1.1, 39.0], [-1.2, 39.0]],
     "crs": "EPSG:32630",
     "acquired": "2021-06-01T10:45:00Z",
+    "item": None,
+    "collection": None,
+    "cloud_cover": None,
     "copies": [{"id": "5e1f0c9a7b6d4832c0ffee12", "path": "backup/airport_00012.jpg", "exact": False}],
 }
 ANSWER: dict[str, Any] = {

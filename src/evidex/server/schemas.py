@@ -45,6 +45,8 @@ class _Question(BaseModel):
     after: Annotated[str | None, Field(max_length=40, description="Taken at this time or later.")] = None
     before: Annotated[str | None, Field(max_length=40, description="Taken earlier than this.")] = None
     glob: Annotated[str | None, Field(max_length=300, description="Matches the path, or its end.")] = None
+    collection: Annotated[str | None, Field(max_length=300, description="Of this STAC collection.")] = None
+    max_cloud: Annotated[float | None, Field(ge=0, le=100, description="Most clouds, in percent.")] = None
 
     without: Annotated[
         list[str], Field(max_length=8, description="What should not be there; best a kind of scene.")
@@ -56,8 +58,11 @@ class _Question(BaseModel):
         return _REFINE[self.mode]
 
     def filters(self) -> Filters:
-        box = None if self.bbox is None else Bounds(*self.bbox)
-        return Filters(box, _time(self.after, "after"), _time(self.before, "before"), self.glob)
+        return self._filters(None if self.bbox is None else Bounds(*self.bbox))
+
+    def _filters(self, box: Bounds | None) -> Filters:
+        after, before = _time(self.after, "after"), _time(self.before, "before")
+        return Filters(box, after, before, self.glob, self.collection, self.max_cloud)
 
 
 class SearchRequest(_Question):
@@ -92,8 +97,7 @@ class ImageRequest(_Question):
     bbox: Annotated[str | None, Field(max_length=200, description="west,south,east,north in degrees.")] = None  # type: ignore[assignment]
 
     def filters(self) -> Filters:
-        box = None if self.bbox is None else _box(self.bbox)
-        return Filters(box, _time(self.after, "after"), _time(self.before, "before"), self.glob)
+        return self._filters(None if self.bbox is None else _box(self.bbox))
 
 
 class BatchRequest(_Question):
@@ -125,14 +129,13 @@ class WindowOut(BaseModel):
     height: int
 
 
-class ItemOut(BaseModel):
-    """One row of the gallery."""
+class _RowOut(BaseModel):
+    """What is told of a row wherever it is."""
 
     id: str
     kind: Literal["image", "tile", "text"]
     path: str
     caption: str | None
-    captions: list[str]
     width: int | None
     height: int | None
     window: WindowOut | None
@@ -140,6 +143,15 @@ class ItemOut(BaseModel):
     corners: list[tuple[float, float]] | None = Field(description="Upper left, upper right, lower right, lower left.")
     crs: str | None
     acquired: datetime | None
+    item: str | None = Field(default=None, description="The STAC item that it comes from.")
+    collection: str | None = None
+    cloud_cover: float | None = Field(default=None, description="Percent.")
+
+
+class ItemOut(_RowOut):
+    """One row of the gallery."""
+
+    captions: list[str]
     size: int = Field(description="Bytes of the file.")
     sha256: str
 
@@ -152,24 +164,13 @@ class PlaceOut(BaseModel):
     exact: bool = Field(description="The very same content; otherwise encoded again or resized.")
 
 
-class HitOut(BaseModel):
+class HitOut(_RowOut):
     """One row that was found; its score is the cosine between query and row."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [HIT]})
 
     rank: int
-    id: str
     score: float
-    kind: Literal["image", "tile", "text"]
-    path: str
-    caption: str | None
-    width: int | None
-    height: int | None
-    window: WindowOut | None
-    footprint: dict[str, Any] | None = Field(description="GeoJSON geometry in WGS84.")
-    corners: list[tuple[float, float]] | None = Field(description="Upper left, upper right, lower right, lower left.")
-    crs: str | None
-    acquired: datetime | None
     copies: list[PlaceOut] = Field(default=[], description="Where else the same picture lies.")
 
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evidex.data.discover import discover
+from evidex.data.reading_notes import noted
+from evidex.data.stac.finding import find
 from evidex.errors import InputError
 from evidex.progress import Progress, silent
 from evidex.retrieval.indexing.options import IndexOptions
@@ -30,9 +31,12 @@ def index_paths(
     """Index what lies under ``places``; a file that cannot be indexed is in the report with its reason."""
     started = time.monotonic()
     with gallery.writing():
-        findings = discover(places)
-        run = IndexRun(gallery, findings, options, progress)
+        found = find(places, options.asset)
+        run = IndexRun(gallery, found, options, progress)
         run.work()
+        told = {asset.told.sensor for assets in found.assets.values() for asset in assets}
+        if notes := noted(gallery.notes, options.read.tiles, told):
+            gallery.note(notes)
         gallery.forget_losses()
         gallery.vectors  # noqa: B018 (mapped now, so that the first search need not)
         report = run.report(time.monotonic() - started)

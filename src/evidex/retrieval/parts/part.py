@@ -70,6 +70,9 @@ class Part:
             "after": None if filters.after is None else filters.after.isoformat(),
             "before": None if filters.before is None else filters.before.isoformat(),
             "glob": filters.glob,
+            # Servers of earlier versions know neither, and need not where nobody asks by them.
+            **({} if filters.collection is None else {"collection": filters.collection}),
+            **({} if filters.max_cloud is None else {"max_cloud": filters.max_cloud}),
         }
         reply = self._asked("POST", "/part/scan", json.dumps(question).encode())
         try:
