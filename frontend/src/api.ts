@@ -58,6 +58,11 @@ export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T>
   return (await call(path, { signal })).json() as Promise<T>;
 }
 
+export async function postJson<T>(path: string, body: unknown): Promise<T> {
+  const init = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  return (await call(path, init)).json() as Promise<T>;
+}
+
 export async function isAlive(): Promise<boolean> {
   return fetch("health").then((response) => response.ok, () => false);
 }

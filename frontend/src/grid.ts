@@ -1,12 +1,17 @@
 // The hits, as a grid that can be walked with the arrow keys.
 
 import { showPicture, type Answer, type Hit } from "./api";
+import { otherPlaces } from "./copies";
 import { day, fileName, h, icon, ICONS } from "./dom";
 
 export interface GridActions {
   open(id: string): void;
   like(id: string): void;
   point(id: string | null): void;
+  /** What stands on a hit besides its picture and words. */
+  extra?(hit: Hit): HTMLElement | null;
+  /** What a key does to a hit; whether it does anything. */
+  key?(key: string, id: string): boolean;
 }
 
 export function hitName(hit: Pick<Hit, "caption" | "path">): string {
@@ -79,7 +84,7 @@ function cell(hit: Hit, isNew: boolean, apart: boolean, actions: GridActions): H
     click: () => actions.like(hit.id),
   });
   like.append(icon(ICONS.like));
-  return h("li", { class: apart ? "apart" : "" }, button, like);
+  return h("li", { class: apart ? "apart" : "" }, button, like, actions.extra?.(hit) ?? null, otherPlaces(hit, actions.open));
 }
 
 function walk(event: KeyboardEvent, list: HTMLElement, actions: GridActions): void {
@@ -89,6 +94,10 @@ function walk(event: KeyboardEvent, list: HTMLElement, actions: GridActions): vo
   if (event.key === "s") {
     event.preventDefault();
     actions.like(hits[here]!.dataset.id!);
+    return;
+  }
+  if (actions.key?.(event.key, hits[here]!.dataset.id!)) {
+    event.preventDefault();
     return;
   }
   const next = neighbour(hits, here, event.key);

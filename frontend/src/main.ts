@@ -6,6 +6,7 @@ import { byId, h, plural } from "./dom";
 import { drawFilters } from "./filters";
 import { enterGrid, hitGrid } from "./grid";
 import { HitMap } from "./map";
+import { Marks } from "./marks";
 import { address, asksSomething, readState, sameQuestion, type State } from "./state";
 import { verdictCard } from "./verdict";
 
@@ -41,6 +42,14 @@ const details = new Details({
   },
 });
 
+const marks = new Marks({
+  rank: (marked) => {
+    asked = null;
+    move({ marked });
+  },
+  failed: (error) => (error instanceof Refusal && error.status !== 401 ? say(`The mark was not kept: ${error.message}`) : fail(error)),
+});
+
 /** Change what is asked for; the address follows, and what it says is shown. */
 function move(change: Partial<State>): void {
   const next = { ...state, wrong: "", ...change };
@@ -53,7 +62,8 @@ function move(change: Partial<State>): void {
 }
 
 function likeThis(id: string): void {
-  move({ q: "", item: id, image: "", open: "" });
+  words.value = "";
+  move({ q: "", item: id, image: "", open: "", marked: false });
   scrollTo({ top: 0 });
 }
 
@@ -62,7 +72,8 @@ function searchWith(file: File | undefined): void {
   const name = `${file.name || "picture"}`;
   uploads.set(name, file);
   asked = null;
-  move({ q: "", item: "", image: name, open: "" });
+  words.value = "";
+  move({ q: "", item: "", image: name, open: "", marked: false });
 }
 
 async function show(): Promise<void> {
@@ -90,7 +101,7 @@ async function ask(): Promise<void> {
   const mine = (asking = new AbortController());
   const wanted = state;
   const image = uploads.get(wanted.image);
-  document.title = `${wanted.q || wanted.image || "More like this"} · evidex`;
+  document.title = `${[wanted.image, wanted.q].filter(Boolean).join(" + ") || "More like this"} · evidex`;
   if (wanted.image && !image) {
     say("The picture itself is not kept in the address. Drop it again to repeat this search.");
     results.querySelector("#hits")!.replaceChildren();
@@ -99,10 +110,12 @@ async function ask(): Promise<void> {
   }
   results.setAttribute("aria-busy", "true");
   try {
+    await marks.begin(gallery?.marks && !wanted.image ? { text: wanted.q || undefined, item: wanted.item || undefined } : null);
     const answer = await search(
       {
-        text: wanted.image || wanted.item ? undefined : wanted.q,
+        text: wanted.q || undefined,
         item: wanted.item || undefined,
+        ...(wanted.marked && !image ? marks.said() : {}),
         image,
         top: wanted.top,
         mode: wanted.mode,
@@ -132,8 +145,9 @@ function drawAnswer(answer: Answer): void {
   const title = answer.verdict === "abstained" && answer.hits.length ? "The nearest things, not an answer" : plural(answer.hits.length, "hit");
   byId("hits").replaceChildren(
     h("div", { class: "line" }, h("h3", {}, title), h("p", { class: "quiet" }, took)),
-    hitGrid(answer, { open: (id) => openHit(id), like: likeThis, point: (id) => map?.point(id) }),
+    hitGrid(answer, { open: (id) => openHit(id), like: likeThis, point: (id) => map?.point(id), extra: (hit) => marks.buttons(hit), key: (key, id) => marks.key(key, id) }),
   );
+  marks.draw(state.marked);
   if (!answer.hits.length) byId("hits").append(nothingFound());
   const placed = answer.hits.some((hit) => hit.corners);
   if (placed || state.bbox) showMap();
@@ -165,6 +179,7 @@ function drawStart(): void {
   asked = null;
   document.title = "evidex";
   byId("verdict").replaceChildren();
+  void marks.begin(null);
   if (gallery?.rows === 0) {
     byId("hits").replaceChildren(emptyGallery());
     setTimeout(() => gallery?.rows === 0 && void loadGallery().then(show), 3000);
@@ -188,6 +203,7 @@ function showMap(): void {
   map ??= new HitMap({ open: openHit, area: (bbox) => move({ bbox }) });
 }
 
+const PLACEHOLDER = words.placeholder;
 let drawn = (words.value = state.q);
 
 function drawQuery(): void {
@@ -195,6 +211,7 @@ function drawQuery(): void {
   if (state.q !== drawn) words.value = drawn = state.q;
   const place = byId("query-picture");
   place.hidden = !state.image && !state.item;
+  words.placeholder = place.hidden ? PLACEHOLDER : "Add words: with snow, or -clouds";
   place.replaceChildren();
   if (place.hidden) return;
   const image = h("img", { alt: "" });
@@ -223,6 +240,7 @@ function fail(error: unknown): void {
     enter(error.message);
   } else if (error instanceof Refusal) {
     const upload = state.image && [413, 415].includes(error.status);
+    if (upload) uploads.delete(state.image);
     say(upload ? `This picture cannot be used: ${error.message}` : `The search was refused: ${error.message}`);
     byId("verdict").replaceChildren();
     byId("hits").replaceChildren();
@@ -277,14 +295,16 @@ function listen(): void {
   byId("ask").addEventListener("submit", (event) => {
     event.preventDefault();
     const text = words.value.trim();
-    if (!text) {
+    if (!text && !state.item && !state.image) {
       words.focus();
       return;
     }
-    if (text === state.q && !state.item && !state.image) {
+    // Words join the picture that is there; one that was refused does not count.
+    const image = uploads.has(state.image) ? state.image : "";
+    if (text === state.q && image === state.image) {
       asked = null;
       void show();
-    } else move({ q: text, item: "", image: "", open: "" });
+    } else move({ q: text, image, open: "", marked: false });
     results.focus({ preventScroll: true });
   });
   const file = byId<HTMLInputElement>("file");
@@ -304,7 +324,7 @@ function listen(): void {
   document.querySelector(".brand")!.addEventListener("click", (event) => {
     event.preventDefault();
     words.value = "";
-    move({ q: "", item: "", image: "", open: "", bbox: null, after: "", before: "" });
+    move({ q: "", item: "", image: "", open: "", bbox: null, after: "", before: "", marked: false });
     words.focus();
   });
   byId("theme").addEventListener("click", () => {

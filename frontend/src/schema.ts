@@ -72,6 +72,10 @@ export interface BatchRequest {
   collection?: string | null;
   /** Most clouds, in percent. */
   max_cloud?: number | null;
+  /** What should not be there; best a kind of scene. */
+  without?: string[];
+  /** Show every copy of a picture; otherwise each picture once. */
+  copies?: boolean;
   /** At most as many as /gallery says. */
   texts: string[];
 }
@@ -103,6 +107,8 @@ export interface GalleryOut {
   dim: number;
   calibrations: CalibrationOut[];
   limits: LimitsOut;
+  /** Whether hits can be marked right or wrong. */
+  marks?: boolean;
 }
 
 export interface HeatOut {
@@ -135,6 +141,8 @@ export interface HitOut {
   cloud_cover?: number | null;
   rank: number;
   score: number;
+  /** Where else the same picture lies. */
+  copies?: PlaceOut[];
 }
 
 export interface ItemOut {
@@ -206,6 +214,26 @@ export interface LocatedOut {
   heat: HeatOut;
 }
 
+export interface MarkOut {
+  id: string;
+  says: "right" | "wrong";
+}
+
+export interface MarkRequest {
+  /** The words of the question. */
+  text?: string | null;
+  /** The item whose like was looked for. */
+  item?: string | null;
+  /** Of the hit. */
+  id: string;
+  /** null takes back what was said before. */
+  says: "right" | "wrong" | null;
+}
+
+export interface MarksOut {
+  marks: MarkOut[];
+}
+
 export interface MendedOut {
   typed: string;
   read: string;
@@ -221,10 +249,17 @@ export interface PeakOut {
   x: number;
   y: number;
   window: WindowOut;
-  place: PlaceOut | null;
+  place: PointOut | null;
 }
 
 export interface PlaceOut {
+  id: string;
+  path: string;
+  /** The very same content; otherwise encoded again or resized. */
+  exact: boolean;
+}
+
+export interface PointOut {
   longitude: number;
   latitude: number;
 }
@@ -233,7 +268,7 @@ export interface Problem {
   error: string;
 }
 
-export type Reason = "nothing_searched" | "new_words" | "below_floor" | "little_evidence" | "not_calibrated" | "uncertain_at_first" | "ignored_words" | "read_in_part" | "few_alike" | "faint" | "others_surer";
+export type Reason = "nothing_searched" | "new_words" | "below_floor" | "little_evidence" | "several_parts" | "not_calibrated" | "uncertain_at_first" | "ignored_words" | "read_in_part" | "few_alike" | "faint" | "others_surer";
 
 export interface RefinementOut {
   copies: number;
@@ -264,10 +299,18 @@ export interface SearchRequest {
   collection?: string | null;
   /** Most clouds, in percent. */
   max_cloud?: number | null;
+  /** What should not be there; best a kind of scene. */
+  without?: string[];
+  /** Show every copy of a picture; otherwise each picture once. */
+  copies?: boolean;
   /** What to look for, in words. */
   text?: string | null;
   /** Look for what is like this item. */
   item?: string | null;
+  /** Hits that are right: others like them move up. */
+  right?: string[];
+  /** Hits that are wrong: others like them move down. */
+  wrong?: string[];
 }
 
 export interface StatusOut {

@@ -14,6 +14,8 @@ export interface State {
   bbox: number[] | null;
   after: string;
   before: string;
+  /** Whether the hits are ranked by what was marked. */
+  marked: boolean;
   open: string;
   /** What the address says that cannot be meant, in words; it is left out. */
   wrong: string;
@@ -41,6 +43,7 @@ export function readState(): State {
     bbox: read<number[] | null>("bbox", null, "area (west,south,east,north in degrees)", box),
     after: from.get("after") ?? "",
     before: from.get("before") ?? "",
+    marked: from.get("marked") === "1",
     open: from.get("open") ?? "",
     wrong: wrong.join(" "),
   };
@@ -61,6 +64,7 @@ export function address(state: State): string {
   if (state.bbox) to.set("bbox", state.bbox.join(","));
   if (state.after) to.set("after", state.after);
   if (state.before) to.set("before", state.before);
+  if (state.marked) to.set("marked", "1");
   if (state.open) to.set("open", state.open);
   const text = to.toString().replaceAll("%2C", ",");
   return text ? `?${text}` : location.pathname;

@@ -72,7 +72,7 @@ def test_nothing_searched_says_why(gallery: Gallery, evidex: Runner, tmp_path: P
     [
         (["a", "--json", "--geojson"], "--json and --geojson are both given; choose one"),
         (["--image", "FOLDER"], "is a folder; give a file"),
-        (["a lake", "--image", "x.png"], "both a text ('a lake') and an image ('x.png') are given"),
+        (["a lake", "--image", "x.png"], "'x.png' does not exist"),
         ([], "there is no query"),
         (["  "], "the query is empty"),
         (["river " * 400], "the query has 2400 characters, more than 2000; shorten it"),

@@ -17,8 +17,7 @@ from evidex.encoders.model import load_model
 from evidex.errors import ImageError
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
-from evidex.server.questions import Upload, decode_upload
-from evidex.server.schemas import ImageRequest
+from evidex.server.questions import decode_upload
 from evidex.server.settings import Settings
 from tests.retrieval.archive import picture, tiny_model
 
@@ -54,7 +53,6 @@ def test_postscript_reaches_no_interpreter(postscript: Path, trace: Path, tmp_pa
     content = postscript.read_bytes()
     entry = {"filename": "x.jpg", "split": "val", "captions": ["a river"]}
     (postscript.parent / "captions.json").write_text(json.dumps({"images": [entry]}))
-    upload = Upload("x.jpg", content, ImageRequest())
     for read in (
         lambda: decode_image(postscript),
         lambda: decode_image(content),
@@ -63,7 +61,7 @@ def test_postscript_reaches_no_interpreter(postscript: Path, trace: Path, tmp_pa
         lambda: read_window(str(postscript), None, None, 64),
         lambda: load_dataset(postscript.parent, "val").open_image(0),
         lambda: tiny_model().encode_images([postscript]),
-        lambda: decode_upload(upload, Settings(tmp_path)),
+        lambda: decode_upload("x.jpg", content, Settings(tmp_path)),
     ):
         with pytest.raises(ImageError, match=r"x\.jpg|image"):
             read()

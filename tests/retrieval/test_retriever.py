@@ -199,8 +199,8 @@ def test_a_search_goes_on_when_a_writer_removed_its_version(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({}, "either a text or an image"),
-        ({"text": "a", "image": "b"}, "either a text or an image"),
+        ({}, "give a text or an image"),
+        ({"text": "a", "image": "b"}, "'b' does not exist"),
         ({"text": " "}, "the query is empty"),
         ({"text": "x" * 2001}, "2001 characters, more than 2000"),
         ({"text": "a \ud800"}, "half a character"),

@@ -260,8 +260,8 @@ def test_a_slow_answer_is_given_up_in_words(settings: Settings, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ({}, "either a text or an item"),
-        ({"text": "a", "item": "b"}, "either a text or an item"),
+        ({}, "give a text or an image"),
+        ({"text": "a -b", "without": ["c"] * 9}, "without"),
         ({"text": "  "}, "empty"),
         ({"text": "x" * 2001}, "2001 characters"),
         ({"text": "a", "top": 0}, "top"),

@@ -14,10 +14,12 @@ from evidex.cli import (
     benchmark,
     calibrate,
     degrade,
+    duplicates,
     evaluate,
     export,
     index,
     locate,
+    marks,
     methods,
     models,
     reindex,
@@ -56,9 +58,8 @@ app = typer.Typer(
 
 # The verbs' modules are light: each imports what it works with when it is called.
 for verb in (
-    index, reindex, search, locate, serve, verify, calibrate, models, sample, train, evaluate, export, benchmark,
-    methods,
-    degrade,
+    index, reindex, search, locate, serve, verify, duplicates, marks, calibrate, models, sample, train, evaluate,
+    export, benchmark, methods, degrade,
 ):  # fmt: skip
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
 # Machines with torch alone run studies too, so their arguments are declared without typer.

@@ -23,6 +23,9 @@ def command(
         ),
     ] = None,
     dataset: Annotated[Path | None, typer.Option(help="Dataset folder whose captions are the queries.")] = None,
+    from_marks: Annotated[
+        bool, typer.Option("--from-marks", help="Questions whose hits were marked right or wrong on the page.")
+    ] = False,
     split: Annotated[str, typer.Option(help="Split of the dataset.")] = "val",
     alpha: Annotated[float, typer.Option(help="Largest share of wrong answers among those given.")] = 0.1,
     delta: Annotated[float, typer.Option(help="Chance that the guarantee does not hold.")] = 0.1,
@@ -47,27 +50,38 @@ def command(
     from evidex.cli.console import print_json
     from evidex.errors import InputError
     from evidex.retrieval.certainty.calibrating import GuaranteeRequest
-    from evidex.retrieval.certainty.known_queries import dataset_queries, read_queries
     from evidex.retrieval.gallery import Gallery
 
-    if queries is not None and dataset is not None:
-        raise InputError("give either --queries or --dataset, not both")
+    if sum((queries is not None, dataset is not None, from_marks)) > 1:
+        raise InputError("give one of --queries, --dataset and --from-marks")
     for name, value in (("--alpha", alpha), ("--delta", delta)):
         if not 0 < value < 1:
             raise InputError(f"{name} {value} is no share; give a number between 0 and 1")
     opened = Gallery.open(gallery)
     rng = np.random.default_rng(seed)
-    if queries is None and dataset is None:
+    if not from_marks and queries is None and dataset is None:
         outcomes = _by_itself(opened, rng, score)
     else:
-        known: dict[Any, list[KnownQuery]]
-        known = read_queries(queries) if queries is not None else dataset_queries(dataset, split, rng)  # type: ignore[arg-type]
-        outcomes = _by_queries(opened, known, str(queries or dataset), GuaranteeRequest(alpha, delta, top), score, rng)
+        known = _known(opened, queries, dataset, split, rng)
+        source = str(queries or dataset or "marks")
+        outcomes = _by_queries(opened, known, source, GuaranteeRequest(alpha, delta, top), score, rng)
     if as_json:
         print_json([_content(outcome) for outcome in outcomes])
     else:
         for outcome in outcomes:
             _tell(outcome)
+
+
+def _known(
+    gallery: Gallery, queries: Path | None, dataset: Path | None, split: str, rng: np.random.Generator
+) -> dict[Any, list[KnownQuery]]:
+    """The questions of a file or a dataset; else those whose hits were marked."""
+    from evidex.retrieval.certainty.known_queries import dataset_queries, read_queries
+    from evidex.retrieval.certainty.marked_queries import marked_queries
+
+    if queries is not None:
+        return dict(read_queries(queries))
+    return dict(marked_queries(gallery) if dataset is None else dataset_queries(dataset, split, rng))
 
 
 def _by_itself(gallery: Gallery, rng: np.random.Generator, score: str | None) -> list[CalibrationOutcome]:

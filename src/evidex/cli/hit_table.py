@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evidex.cli.terminal import Terminal, columns, cut, cut_left, padded
+from evidex.retrieval.wording import more_places
 
 if TYPE_CHECKING:
     from evidex.retrieval.answers import Answer
@@ -90,7 +91,8 @@ def _shared(room: int, file: int, caption: int) -> tuple[int, int]:
 
 
 def _file(hit: Hit) -> str:
-    return hit.path if hit.window is None else f"{hit.path} @ {hit.window.x},{hit.window.y}"
+    name = hit.path if hit.window is None else f"{hit.path} @ {hit.window.x},{hit.window.y}"
+    return f"{name} ({more_places(len(hit.copies))})" if hit.copies else name
 
 
 def _place(hit: Hit) -> str:

@@ -27,6 +27,14 @@ Sensor = Annotated[
     str | None,
     typer.Option(help="Bands, and black and white by reflectance, of sentinel-2, landsat-8, landsat-9 or planetscope."),
 ]
+Images = Annotated[
+    list[Path] | None, typer.Option(help="An example image to look for, alone or with words; may be repeated.")
+]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(help="What should not be there, best a kind of scene; '-word' in the words does the same."),
+]
+Copies = Annotated[bool, typer.Option("--copies", help="Show every copy of a picture; otherwise each picture once.")]
 ExampleSensor = Annotated[
     str | None, typer.Option(help="What took the example; by default it is read as the gallery's scenes are.")
 ]

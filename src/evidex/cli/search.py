@@ -11,10 +11,13 @@ import typer
 from evidex.cli.options import (
     PRINTED,
     Collection,
+    Copies,
     ExampleBands,
     ExampleSensor,
+    Images,
     MaxCloud,
     Stac,
+    Without,
     check_stac,
 )
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from evidex.retrieval.answers import Answer
     from evidex.retrieval.gallery import Gallery
     from evidex.retrieval.hits import Hit
+    from evidex.retrieval.retriever import Retriever, Search
 
 _STYLES = {"answered": "bold green", "refined": "bold yellow", "abstained": "bold red", "unknown": "bold"}
 _PICTURE_COLUMNS = 18
@@ -37,7 +41,8 @@ _PICTURE_COLUMNS = 18
 def command(
     text: Annotated[str | None, typer.Argument(help="What to look for, in words.")] = None,
     gallery: Annotated[str, typer.Option(help="Folder of the gallery, or s3://BUCKET/PREFIX.", metavar="PLACE")] = ...,  # type: ignore[assignment]
-    image: Annotated[Path | None, typer.Option(help="An example image to look for, instead of words.")] = None,
+    image: Images = None,
+    without: Without = None,
     bands: ExampleBands = None,
     sensor: ExampleSensor = None,
     top: Annotated[int, typer.Option(min=1, help="How many hits.")] = 10,
@@ -56,32 +61,32 @@ def command(
     sheet: Annotated[Path | None, typer.Option(help="Write a contact sheet of the hits, .png or .html.")] = None,
     open_sheet: Annotated[bool, typer.Option("--open", help="Show the contact sheet in the browser.")] = False,
     pictures: Annotated[bool, typer.Option(help="Draw hits small where the terminal can.")] = True,
+    copies: Copies = False,
     why: Annotated[bool, typer.Option("--why", "--verbose", help="Say what the verdict stands on.")] = False,
 ) -> None:
     """Find images, tiles or captions, and be told how far to trust the answer."""
     from evidex.cli.console import print_json
-    from evidex.data.discover import printable
     from evidex.retrieval.contact_sheet import check_sheet
     from evidex.retrieval.emptiness import with_reasons
     from evidex.retrieval.filters import Filters
     from evidex.retrieval.gallery import Gallery
-    from evidex.retrieval.retriever import Retriever
+    from evidex.retrieval.retriever import Retriever, Search
     from evidex.retrieval.warm_up import warm_up
     from evidex.server.memory import steady_heap
 
     steady_heap()
-    _check(text, image, among, {"--json": as_json, "--geojson": as_geojson, "--stac": stac == PRINTED})
+    images = image or []
+    _check(text, images, among, {"--json": as_json, "--geojson": as_geojson, "--stac": stac == PRINTED})
     check_stac(stac)
     if sheet is not None:
         check_sheet(sheet)
     filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob, collection, max_cloud)
     opened = Gallery.open(gallery, _loaded(model))
-    warming = warm_up(opened, "text" if image is None else "image", scans=cluster is None)
-    example = image if image is None or (bands is None and sensor is None) else _rendered(image, bands, sensor)
+    warming = warm_up(opened, "image" if images else "text", scans=cluster is None)
+    examples = {path: path if bands is None and sensor is None else _rendered(path, bands, sensor) for path in images}
+    how = Search("text", top, filters, among, copies=copies)  # type: ignore[arg-type]
     with Retriever(opened, cluster=cluster) as asked:
-        found = asked.search(text=text, image=example, top=top, filters=filters, among=among)  # type: ignore[arg-type]
-    if image is not None:
-        found = replace(found, query=printable(str(image)))
+        found = _found(asked, text, examples, without or [], how)
     (answer,) = with_reasons([found], opened, filters, among)  # type: ignore[arg-type]
     sheet = _written(sheet, opened, answer, open_sheet)
     if stac is not None:
@@ -115,6 +120,21 @@ def _loaded(model: str | None) -> Model | None:
     return None if model is None else load_model(model)
 
 
+def _found(
+    retriever: Retriever, text: str | None, examples: dict[Path, Path | Image], without: list[str], how: Search
+) -> Answer:
+    """``examples`` by their names: one that was rendered already has none."""
+    from evidex.data.discover import printable
+    from evidex.retrieval.composing import asked
+
+    direction, query = asked(text, list(examples.values()), without)
+    (answer,) = retriever.answer([query], replace(how, direction=direction))
+    if any(not isinstance(example, Path) for example in examples.values()):
+        names = [printable(str(path)) for path in examples]
+        answer = replace(answer, query=" + ".join([*names, *([text] if text else [])]))
+    return answer
+
+
 def _rendered(image: Path, bands: str | None, sensor: str | None) -> Image:
     """The example with the chosen bands or sensor, as evidex index would show it."""
     from evidex.cli.index import whole_numbers
@@ -135,7 +155,7 @@ def _write_stac(answer: Answer, target: str) -> None:
         write_json_atomic(Path(target), item_collection(answer))
 
 
-def _check(text: str | None, image: Path | None, among: str | None, formats: dict[str, bool]) -> None:
+def _check(text: str | None, images: list[Path], among: str | None, formats: dict[str, bool]) -> None:
     """Refuse what cannot be meant, before anything is loaded."""
     from evidex.data.discover import printable
     from evidex.documents import open_regular
@@ -143,13 +163,11 @@ def _check(text: str | None, image: Path | None, among: str | None, formats: dic
 
     if among not in (None, "images", "texts"):
         raise InputError(f"among '{among}' is unknown; use images or texts")
-    if text is not None and image is not None:
-        raise InputError(f"both a text ('{text[:60]}') and an image ('{image}') are given; search for one of them")
-    if text is None and image is None:
+    if text is None and not images:
         raise InputError("there is no query; say in words what to look for, or give an example with --image")
     if text is not None and not text.strip():
         raise InputError("the query is empty; say in words what to look for")
-    if image is not None:
+    for image in images:
         with open_regular(image, ImageError, printable(str(image))):
             pass  # a pipe, a folder or nothing at all is told before a model is loaded
     printed = [name for name, wanted in formats.items() if wanted]

@@ -8,6 +8,8 @@ import typer
 
 from evidex.storage.objects import place_of
 
+_MARKS = typer.Option("--marks/--no-marks", help="Let hits be marked; by default only where nobody else can reach it.")
+
 
 def command(
     gallery: Annotated[str, typer.Option(help="Folder of the gallery, or s3://BUCKET/PREFIX.", metavar="PLACE")],
@@ -33,6 +35,7 @@ def command(
     batch: Annotated[int, typer.Option(min=1, help="Most queries answered in one scan; 1 switches it off.")] = 64,
     batch_wait: Annotated[float, typer.Option(min=0.0, help="Milliseconds a query waits for others.")] = 3.0,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds until a request is given up.")] = 30.0,
+    marks: Annotated[bool | None, _MARKS] = None,
     precision: Annotated[
         str, typer.Option(help="Vectors to scan: float32, or the smaller bfloat16 or int8, held in memory.")
     ] = "float32",
@@ -66,5 +69,6 @@ def command(
         request_seconds=timeout,
         refresh_seconds=refresh,
         precision=checked_precision(precision),
+        marks=marks,
     )
     serve(settings, announce=typer.echo, opens=typer.launch if open_page else None)

@@ -13,6 +13,7 @@ from evidex.files import check_target, write_atomic
 from evidex.retrieval.answers import Answer
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.hits import Hit
+from evidex.retrieval.wording import more_places
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -75,7 +76,8 @@ def _drawn(gallery: Gallery, answer: Answer) -> Image:
             draw.rectangle((x, y, x + _SIDE, y + _SIDE), fill="#eeeeee")
         else:
             sheet.paste(picture, (x + (_SIDE - picture.width) // 2, y + (_SIDE - picture.height) // 2))
-        _write(draw, (x, y + _SIDE + 4), f"{hit.rank}.  {hit.score:.3f}", "black", _SIDE)
+        more = f", {more_places(len(hit.copies))}" if hit.copies else ""
+        _write(draw, (x, y + _SIDE + 4), f"{hit.rank}.  {hit.score:.3f}{more}", "black", _SIDE)
         _write(draw, (x, y + _SIDE + 22), _name(hit), "#444444", _SIDE)
     return sheet
 
@@ -131,7 +133,8 @@ def _figure(hit: Hit, picture: Image | None) -> str:
     if hit.footprint is not None:
         longitude, latitude = hit.footprint.center
         place = f"<br>{latitude:.5f}, {longitude:.5f}"
-    text = f"{hit.rank}. <b>{hit.score:.3f}</b> {html.escape(_name(hit))}{place}"
+    more = f"<br>{more_places(len(hit.copies))}" if hit.copies else ""
+    text = f"{hit.rank}. <b>{hit.score:.3f}</b> {html.escape(_name(hit))}{place}{more}"
     if hit.caption and hit.kind != "text":
         text += f"<br>{html.escape(hit.caption)}"
     return f"<figure>{image}<figcaption>{text}</figcaption></figure>"

@@ -10,7 +10,18 @@ from typing import Any
 from evidex.data.footprints import Footprint, Window
 from evidex.data.rendering import Rendering
 from evidex.data.stac.item import StacItem
+from evidex.retrieval.copies import same_content
 from evidex.retrieval.rows import Kind, Row
+
+
+@dataclass(frozen=True)
+class Place:
+    """Another row that shows the picture of a hit."""
+
+    id: str
+    path: str
+    exact: bool
+    """Whether it has the very same content; otherwise it was encoded again or resized."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +43,15 @@ class Hit:
     footprint: Footprint | None
     crs: str | None
     acquired: datetime | None
+    copies: tuple[Place, ...] = ()
+    """Where else the same picture lies, among the rows that were searched."""
     item: StacItem | None = None
     """The item of the catalog that it comes from."""
     rendering: Rendering | None = None
     """How a raster is shown."""
 
     @classmethod
-    def of(cls, row: Row, rank: int, score: float) -> Hit:
+    def of(cls, row: Row, rank: int, score: float, copies: tuple[Row, ...] = ()) -> Hit:
         return cls(
             rank=rank,
             id=row.id,
@@ -53,6 +66,7 @@ class Hit:
             footprint=row.footprint,
             crs=row.crs,
             acquired=row.acquired,
+            copies=tuple(Place(other.id, other.name, same_content(row, other)) for other in copies),
             item=row.item,
             rendering=row.rendering,
         )
@@ -91,6 +105,7 @@ class Hit:
             "item": None if self.item is None else self.item.id,
             "collection": None if self.item is None else self.item.collection,
             "cloud_cover": None if self.item is None else self.item.cloud_cover,
+            "copies": [asdict(place) for place in self.copies],
         }
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evidex.encoders.domain import OUT_OF_DOMAIN, Domain
 from evidex.retrieval.filters import Target
-from evidex.retrieval.queries import Direction, Query
+from evidex.retrieval.queries import Asking, Direction, Query
 from evidex.retrieval.spelling import Mended, question_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Bar:
     """Whether a question is refused at all for being out of domain."""
 
     @classmethod
-    def of(cls, known: Domain | None, direction: Direction, target: Target, *, decides: bool, refuses: bool) -> Bar:
+    def of(cls, known: Domain | None, direction: Asking, target: Target, *, decides: bool, refuses: bool) -> Bar:
         """``decides``: whether no known answers say more than the model does."""
         if known is None or (direction, target) != ("text", "images"):
             return cls(refuses=refuses)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Query = Any
 Direction = Literal["text", "image"]
 """What the queries are."""
+Asking = Literal["text", "image", "composed"]
+"""What is asked: a plain query, or one in several parts (`evidex.retrieval.composing`), which no calibration knows."""
 DIRECTIONS: tuple[Direction, ...] = ("text", "image")
 LONGEST_TEXT = 2_000
 """Characters: several times what a model reads of a text."""
@@ -48,4 +50,4 @@ def picture_of(query: Query, ways: Sequence[TileOptions] = ()) -> Any:
 
 
 def shown(query: Query) -> str:
-    return printable(str(query)) if isinstance(query, (str, Path)) else "(image)"
+    return "(image)" if hasattr(query, "convert") else printable(str(query))

@@ -12,15 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.data.reading_notes import readings_of
+from evidex.data.rendering import TileOptions
 from evidex.errors import InputError, NotFoundError
 from evidex.retrieval.answers import Answer, Timings
 from evidex.retrieval.certainty.policy import ABSTAIN_RATIO, Judged, Policy
+from evidex.retrieval.composing import asked, composed_readings, encode_composed
+from evidex.retrieval.distinct import Ranked, Ranking
 from evidex.retrieval.encoding import encode, encode_again
 from evidex.retrieval.filters import NO_FILTERS, Filters, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.hits import Hit, Refinement
-from evidex.retrieval.out_of_domain import Bar, readings
-from evidex.retrieval.queries import Direction, Query, check_query, shown
+from evidex.retrieval.out_of_domain import Bar, Reading, readings
+from evidex.retrieval.queries import Asking, Direction, Query, check_query
+from evidex.retrieval.queries import shown as shown_query
 from evidex.retrieval.refine import AS_CALIBRATED, Refining
 from evidex.retrieval.rows import Row
 from evidex.retrieval.scan.partial import Partial, ScanResult
@@ -38,20 +42,24 @@ _NO_VECTORS = np.empty((0, 0), np.float32)
 class Search:
     """What the queries of a batch have in common."""
 
-    direction: Direction
+    direction: Asking
     top: int = 10
     filters: Filters = NO_FILTERS
     among: Target | None = None
     """Images or texts; None: images, where there are any."""
     refine: Refining = AS_CALIBRATED
+    copies: bool = False
+    """Whether a picture that is there several times is found as often; otherwise once, with its other places."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Found:
     """One query between the scans and its answer."""
 
     first: Partial
     final: Partial
+    vectors: NDArray[np.float32]
+    """(2, dim): what the two were scanned for."""
     standing: Standing
     timings: Timings
 
@@ -103,17 +111,23 @@ class Retriever:
         self,
         *,
         text: str | None = None,
-        image: str | Path | Image | None = None,
+        image: str | Path | Image | Sequence[str | Path | Image] | None = None,
+        without: str | Sequence[str] = (),
         top: int = 10,
         filters: Filters = NO_FILTERS,
         among: Target | None = None,
         refine: Refining = AS_CALIBRATED,
+        copies: bool = False,
     ) -> Answer:
-        """Answer one query, a text or an image; ``among`` images (the default, where there are any) or texts."""
-        if (text is None) == (image is None):
-            raise InputError("give either a text or an image to search for")
-        direction: Direction = "image" if text is None else "text"
-        return self.answer([image if text is None else text], Search(direction, top, filters, among, refine))[0]
+        """Answer one query, a text or an image; ``among`` images (the default, where there are any) or texts.
+
+        With both, several images, or something to be found ``without`` (also written "-clouds" in the text), it is a
+        question in several parts, whose answer no calibration judges (`evidex.retrieval.composing`).
+        A picture that is there several times is one hit that names its other places, unless ``copies`` are wanted.
+        """
+        images = [] if image is None else list(image) if isinstance(image, list | tuple) else [image]
+        direction, query = asked(text, images, [without] if isinstance(without, str) else without)
+        return self.answer([query], Search(direction, top, filters, among, refine, copies))[0]
 
     def search_batch(
         self,
@@ -124,12 +138,14 @@ class Retriever:
         filters: Filters = NO_FILTERS,
         among: Target | None = None,
         refine: Refining = AS_CALIBRATED,
+        copies: bool = False,
     ) -> list[Answer]:
         """Answer many queries of one kind in one scan, each as `search` would."""
         if (texts is None) == (images is None):
             raise InputError("give either texts or images to search for")
         queries: Sequence[Query] = texts if texts is not None else images or ()
-        return self.answer(queries, Search("image" if texts is None else "text", top, filters, among, refine))
+        direction: Direction = "image" if texts is None else "text"
+        return self.answer(queries, Search(direction, top, filters, among, refine, copies))
 
     def answer(self, queries: Sequence[Query], search: Search) -> list[Answer]:
         """Answer queries of one kind in one scan."""
@@ -138,7 +154,8 @@ class Retriever:
         if not len(queries):
             return []
         for query in queries:
-            check_query(query, search.direction)
+            if search.direction != "composed":
+                check_query(query, search.direction)
         return self.rows.steadily(lambda: self._answer(queries, search))
 
     def _looked_up(self, *ids: NDArray[np.int64]) -> dict[int, Row]:
@@ -170,7 +187,9 @@ class Retriever:
 
     def _answer(self, queries: Sequence[Query], search: Search) -> list[Answer]:
         target = search.among or self.rows.default_target()
-        policy = self.rows.policy(search.direction, target, search.refine.ratio, self._abstain_ratio)
+        policy = None
+        if search.direction != "composed":
+            policy = self.rows.policy(search.direction, target, search.refine.ratio, self._abstain_ratio)
         bar = Bar.of(
             self.gallery.model.domain,
             search.direction,
@@ -180,11 +199,13 @@ class Retriever:
             decides=policy is None or not policy.given,
             refuses=self._abstain_ratio > 0,
         )
-        found = self._find(queries, search, self.rows.select(search.filters, target), policy, bar)
+        rows = self.rows.select(search.filters, target)
+        found = self._find(queries, search, rows, policy, bar)
         guarantee = None
         if policy is not None and search.filters == NO_FILTERS and search.refine.refiner is None:
             guarantee = policy.guaranteed(top=search.top, searched=found[0].first.count)
-        return self._answers(queries, found, search, guarantee)
+        ranking = Ranking(self.rows, rows, search.top, once=not search.copies)
+        return self._answers(queries, found, ranking, search.refine, guarantee)
 
     def _find(
         self, queries: Sequence[Query], search: Search, rows: Selection, policy: Policy | None, bar: Bar
@@ -192,34 +213,38 @@ class Retriever:
         """Scan, decide which queries are asked again, ask these, and say how the answers stand."""
         model, top = self.gallery.model, search.top
         start = time.perf_counter()
-        ways = readings_of(self.gallery.notes) if search.direction == "image" else ()
-        vectors = encode(model, queries, search.direction, ways)
+        ways = () if search.direction == "text" else readings_of(self.gallery.notes)
+        vectors, read = self._read(queries, search.direction, ways)
         encoded = time.perf_counter()
         seen = self.rows.scan(vectors, rows, top if policy is None else max(top, policy.least_top))
         scanned = time.perf_counter()
         judged: Sequence[Judged | None] = [None] * len(queries)
         if policy is not None and seen.count:
             judged = self._judged(policy, seen, vectors)
-        read = readings(model, queries, vectors, search.direction)
         first = replace(seen, ids=seen.ids[:, :top], scores=seen.scores[:, :top])
-        cases = [Case(part, reading, said, bar) for part, reading, said in zip(first, read, judged, strict=True)]
-        final = list(first)
+        composed = search.direction == "composed"
+        cases = [
+            Case(part, reading, said, bar, composed) for part, reading, said in zip(first, read, judged, strict=True)
+        ]
+        final, asked_for = list(first), vectors.copy()
         again = [i for i, case in enumerate(cases) if case.asks_again]
-        if again:
+        if again and search.direction != "composed":
             forms = encode_again(model, [queries[i] for i in again], search.direction, search.refine, ways)
             for place, part in zip(again, self.rows.scan(forms, rows, top), strict=True):
                 final[place] = part
-        asked = time.perf_counter()
+            asked_for[again] = forms
+        ended = time.perf_counter()
         encode_ms, scan_ms = (1e3 * span / len(queries) for span in (encoded - start, scanned - encoded))
-        refine_ms = 1e3 * (asked - scanned) / max(len(again), 1)
+        refine_ms = 1e3 * (ended - scanned) / max(len(again), 1)
         return [
             _Found(
                 case.first,
                 part,
+                np.stack(pair),
                 case.standing(part),
                 Timings(encode_ms, scan_ms, refine_ms if case.asks_again else 0.0, rows=0.0),
             )
-            for case, part in zip(cases, final, strict=True)
+            for case, part, *pair in zip(cases, final, vectors, asked_for, strict=True)
         ]
 
     def _judged(self, policy: Policy, seen: ScanResult, vectors: NDArray[np.float32]) -> list[Judged]:
@@ -230,29 +255,41 @@ class Retriever:
         numbered = replace(seen, ids=place.reshape(len(seen), -1), scores=seen.scores[:, : policy.least_top])
         return policy.judge(numbered, vectors, self.rows.vectors(best))
 
+    def _read(
+        self, queries: Sequence[Query], direction: Asking, ways: Sequence[TileOptions]
+    ) -> tuple[NDArray[np.float32], list[Reading]]:
+        """Unit rows of the queries, and how their words read to the model."""
+        model = self.gallery.model
+        if direction == "composed":
+            return encode_composed(model, queries, self.rows.vector, ways), composed_readings(model, queries)
+        vectors = encode(model, queries, direction, ways)
+        return vectors, readings(model, queries, vectors, direction)
+
     def _answers(
-        self, queries: Sequence[Query], found: Sequence[_Found], search: Search, guarantee: str | None
+        self,
+        queries: Sequence[Query],
+        found: Sequence[_Found],
+        ranking: Ranking,
+        refine: Refining,
+        guarantee: str | None,
     ) -> list[Answer]:
         start = time.perf_counter()
-        rows = self._looked_up(*(part.first.ids for part in found), *(part.final.ids for part in found))
+        ranking.look_up([part for one in found for part in (one.first, one.final)])
+        shown = [ranking.of(one.final, one.vectors[1]) for one in found]
+        before = [ranking.of(one.first, one.vectors[0]) if one.standing.refined else None for one in found]
         row_ms = 1e3 * (time.perf_counter() - start) / len(queries)
         return [
             Answer(
-                query=shown(query),
-                hits=tuple(
-                    Hit.of(rows[row], rank, score)
-                    for rank, (row, score) in enumerate(
-                        zip(one.final.ids.tolist(), one.final.scores.tolist(), strict=True), start=1
-                    )
-                ),
+                query=shown_query(query),
+                hits=_hits(after),
                 standing=one.standing,
                 uncertainty=one.final.uncertainty,
                 searched=one.final.count,
                 guarantee=guarantee if one.standing.may_guarantee else None,
-                refinement=_change(one, rows, search.refine) if one.standing.refined else None,
+                refinement=None if earlier is None else _change(earlier, after, refine),
                 timings=replace(one.timings, rows=row_ms),
             )
-            for query, one in zip(queries, found, strict=True)
+            for query, one, earlier, after in zip(queries, found, before, shown, strict=True)
         ]
 
 
@@ -263,12 +300,17 @@ def _sharded(gallery: Gallery, address: str, shards: int | None, replicas: int) 
     return ShardedRows(gallery, address, ShardOptions(shards, replicas))
 
 
-def _change(found: _Found, rows: dict[int, Row], refine: Refining) -> Refinement:
-    before, after = found.first.ids.tolist(), found.final.ids.tolist()
+def _hits(ranked: Ranked) -> tuple[Hit, ...]:
+    scored = zip(ranked.rows, ranked.part.scores.tolist(), ranked.copies, strict=True)
+    return tuple(Hit.of(row, rank, score, copies) for rank, (row, score, copies) in enumerate(scored, start=1))
+
+
+def _change(first: Ranked, final: Ranked, refine: Refining) -> Refinement:
+    before, after = ([row.id for row in ranked.rows] for ranked in (first, final))
     return Refinement(
         copies=getattr(refine.forms, "copies", 0),
-        entered=tuple(rows[row].id for row in after if row not in set(before)),
-        left=tuple(rows[row].id for row in before if row not in set(after)),
+        entered=tuple(row for row in after if row not in set(before)),
+        left=tuple(row for row in before if row not in set(after)),
         reordered=before != after,
-        uncertainty_before=found.first.uncertainty,
+        uncertainty_before=first.part.uncertainty,
     )

@@ -43,6 +43,8 @@ class Row:
     acquired: datetime | None = None
     captions: tuple[str, ...] = ()
     rendering: Rendering | None = None
+    phash: int | None = None
+    """`perceptual_hash` of the picture; None for texts, and in rows of versions that did not note it."""
     reading: str | None = None
     """The options a raster was read with, and the state of files read along with it; others make other rows."""
     complete: bool = True
@@ -87,7 +89,7 @@ def text_id(text: str, source: str) -> str:
     return hashlib.blake2b(f"text\0{source}\0{text}".encode(), digest_size=12).hexdigest()
 
 
-LATER_COLUMNS = frozenset({"ctime_ns", "thumbnail", *COLUMNS})
+LATER_COLUMNS = frozenset({"ctime_ns", "phash", "thumbnail", *COLUMNS})
 """Tables of earlier versions lack these until something is next written to them."""
 
 
@@ -117,6 +119,7 @@ def row_schema(dim: int) -> Any:
             pa.field("acquired", pa.timestamp("us", tz="UTC")),
             pa.field("captions", pa.list_(pa.string())),
             pa.field("rendering", pa.string()),
+            pa.field("phash", pa.uint64()),
             pa.field("reading", pa.string()),
             pa.field("complete", pa.bool_(), nullable=False),
             *(pa.field(name, pa.float64() if name == "cloud_cover" else pa.string()) for name in COLUMNS),
@@ -189,6 +192,7 @@ def _stored(row: Row) -> dict[str, Any]:
         "acquired": row.acquired,
         "captions": list(row.captions) or None,
         "rendering": row.rendering.dumps() if row.rendering else None,
+        "phash": row.phash,
         "reading": row.reading,
         "complete": row.complete,
         **(row.item.columns() if row.item else dict.fromkeys(COLUMNS)),
@@ -216,6 +220,7 @@ def _loaded(record: dict[str, Any]) -> Row:
         acquired=record["acquired"],
         captions=tuple(record["captions"] or ()),
         rendering=Rendering.loads(record["rendering"]) if record["rendering"] else None,
+        phash=record.get("phash"),
         reading=record["reading"],
         complete=record["complete"],
         item=StacItem.of_columns(record),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from evidex.errors import NotFoundError
 from evidex.retrieval.certainty.calibration_store import load_policy
 from evidex.retrieval.certainty.policy import Policy
+from evidex.retrieval.copies import Copies, CopyIndex
 from evidex.retrieval.counts import Counts, count_rows
 from evidex.retrieval.filters import Filters, Mask, Selector, Target
 from evidex.retrieval.gallery import Gallery
@@ -33,6 +34,11 @@ class Selection:
     mask: Mask | None
     filters: Filters
     target: Target
+
+
+def passing(copies: Copies, mask: Mask | None) -> Copies:
+    """Those of ``copies`` that are selected."""
+    return copies if mask is None else tuple(pair for pair in copies if mask[pair[0]])
 
 
 class Searchable(Protocol):
@@ -57,6 +63,9 @@ class Searchable(Protocol):
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Of the rows that the ids of a scan stand for."""
+
+    def copies(self, place: int, row: Row, selection: Selection) -> Copies:
+        """The other selected rows that show the picture of ``row``, which a scan gave the id ``place``."""
 
     def vector(self, row_id: str) -> NDArray[np.float32]:
         """Of the row with this id; NotFoundError where there is none."""
@@ -105,6 +114,7 @@ class OwnRows:
         self._lock = threading.RLock()
         self._selector: Selector | None = None
         self._policies = Policies(gallery)
+        self._copies: CopyIndex | None = None
 
     def refresh(self) -> bool:
         with self._lock:
@@ -157,6 +167,11 @@ class OwnRows:
 
     def close(self) -> None:
         pass
+
+    def copies(self, place: int, row: Row, selection: Selection) -> Copies:
+        if self._copies is None or self._copies.version != self.gallery.version:
+            self._copies = CopyIndex(self.gallery)
+        return passing(self._copies.of(place, row), selection.mask)
 
     def vector(self, row_id: str) -> NDArray[np.float32]:
         import pyarrow.compute as pc

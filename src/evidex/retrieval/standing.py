@@ -50,6 +50,7 @@ class Reason(StrEnum):
     NEW_WORDS = "new_words"
     BELOW_FLOOR = "below_floor"
     LITTLE_EVIDENCE = "little_evidence"
+    SEVERAL_PARTS = "several_parts"
     NOT_CALIBRATED = "not_calibrated"
     UNCERTAIN_AT_FIRST = "uncertain_at_first"
     IGNORED_WORDS = "ignored_words"
@@ -64,6 +65,7 @@ _LEVELS = {
     Reason.NEW_WORDS: Level.OUT_OF_DOMAIN,
     Reason.BELOW_FLOOR: Level.NO_MATCH,
     Reason.LITTLE_EVIDENCE: Level.NO_MATCH,
+    Reason.SEVERAL_PARTS: Level.UNJUDGED,
     Reason.NOT_CALIBRATED: Level.UNJUDGED,
     Reason.UNCERTAIN_AT_FIRST: Level.LOOK_TWICE,
     Reason.IGNORED_WORDS: Level.LOOK_TWICE,
@@ -123,6 +125,8 @@ class Case:
     judged: Judged | None
     """None without a calibration, and where nothing was searched."""
     bar: Bar
+    several_parts: bool = False
+    """Whether it was composed, which no calibration knows."""
 
     @property
     def _is_out_of_domain(self) -> bool:
@@ -159,12 +163,14 @@ class Case:
         unsupported = little and not self.bar.is_fair(self.first.scores)
         out_of_domain = self._is_out_of_domain and not empty and (self.bar.refuses or unsupported)
         percentile = 0.0 if judged is None else judged.percentile
+        unjudged = judged is None and not (empty or out_of_domain or self._is_below)
         return {
             Reason.NOTHING_SEARCHED: empty,
             Reason.NEW_WORDS: out_of_domain,
             Reason.BELOW_FLOOR: self._is_below,
             Reason.LITTLE_EVIDENCE: unsupported and judged is not None,
-            Reason.NOT_CALIBRATED: judged is None and not (empty or out_of_domain or self._is_below),
+            Reason.SEVERAL_PARTS: unjudged and self.several_parts,
+            Reason.NOT_CALIBRATED: unjudged and not self.several_parts,
             Reason.UNCERTAIN_AT_FIRST: self.asks_again and percentile >= 1 - REFINE_RATIO,
             Reason.IGNORED_WORDS: bool(self.reading.ignored_words),
             Reason.READ_IN_PART: self.reading.in_part,

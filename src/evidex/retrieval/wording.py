@@ -60,6 +60,11 @@ def _sentence(standing: Standing, searched: int) -> str:
             return "Even the nearest thing here is hardly like your question."
         case (Reason.LITTLE_EVIDENCE,):
             return "Hardly anything here is like your question."
+        case (Reason.SEVERAL_PARTS,):
+            return (
+                "How far to trust the hits is not known: no calibration is of questions in several parts, and what "
+                "was marked or not wanted only moves pictures up or down. Look at them yourself."
+            )
         case (Reason.NOT_CALIBRATED,):
             few = searched <= LEAST_QUERIES
             remedy = "so few rows need known questions for that" if few else "run 'evidex calibrate'"
@@ -150,6 +155,11 @@ def named(words: tuple[str, ...]) -> str:
     """Words in a sentence, the first few of many."""
     told = [f"'{word}'" for word in words[:3]] + (["more"] if len(words) > 3 else [])
     return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+
+
+def more_places(count: int) -> str:
+    """Where else a picture lies, in words."""
+    return f"{count} more place{'s' * (count != 1)}"
 
 
 def _left_out(reading: Reading) -> str:

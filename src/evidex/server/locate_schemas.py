@@ -36,7 +36,7 @@ class LocateForm(BaseModel):
     item: Annotated[str, Field(max_length=200, description=_ITEM)]
 
 
-class PlaceOut(BaseModel):
+class PointOut(BaseModel):
     longitude: float
     latitude: float
 
@@ -48,7 +48,7 @@ class PeakOut(BaseModel):
     x: float
     y: float
     window: WindowOut
-    place: PlaceOut | None
+    place: PointOut | None
 
 
 class HeatOut(BaseModel):

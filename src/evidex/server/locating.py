@@ -20,9 +20,8 @@ from evidex.locating.view import View, view_of_picture
 from evidex.retrieval.hits import Hit
 from evidex.server.limits import within
 from evidex.server.locate_schemas import LocatedOut, LocateForm, LocateRequest, locate_body, located_out
-from evidex.server.questions import Upload, check_text, decode_upload
+from evidex.server.questions import check_text, decode_upload
 from evidex.server.routes import problems
-from evidex.server.schemas import ImageRequest
 from evidex.server.service import Service
 
 if TYPE_CHECKING:
@@ -109,8 +108,8 @@ def _example(service: Service, wanted: _Wanted) -> tuple[Image | str, str | None
     """The picture to look for the like of and its name; or a text, where that is what the item is."""
     settings = service.settings
     if wanted.like is None:
-        upload = Upload(wanted.name, wanted.content or b"", ImageRequest())
-        return decode_upload(upload, settings, service.items.ways()), wanted.name
+        picture = decode_upload(wanted.name, wanted.content or b"", settings, service.items.ways())
+        return picture, wanted.name
     row = service.items.row(wanted.like)
     if row.kind == "text":
         return check_text(row.caption or row.name), None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import get_args
 
 from evidex.retrieval.certainty.calibration_store import load_policy
@@ -29,6 +31,7 @@ def overview(gallery: Gallery, counts: Counts, settings: Settings) -> GalleryOut
         model=gallery.info.model,
         model_fingerprint=gallery.info.model_fingerprint,
         dim=gallery.dim,
+        marks=settings.takes_marks and isinstance(gallery.place, Path) and os.access(gallery.place, os.W_OK | os.X_OK),
         calibrations=_calibrations(gallery, counts, settings.max_top),
         limits=LimitsOut(
             top=settings.max_top,

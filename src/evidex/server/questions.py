@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _LONGEST = 2048
-_FORM_FIELDS = 16
+_FORM_FIELDS = 24
+_MOST_PICTURES = 8
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A picture as it arrived, with what came along."""
+    """Pictures as they arrived, each with its name, and what came along."""
 
-    name: str
-    content: bytes
+    pictures: tuple[tuple[str, bytes], ...]
     request: ImageRequest
 
 
@@ -51,39 +51,45 @@ async def read_question(request: Request) -> SearchRequest | Upload:
 
 
 async def _upload(request: Request) -> Upload:
-    async with request.form(max_files=1, max_fields=_FORM_FIELDS, max_part_size=4096) as form:
+    async with request.form(max_files=_MOST_PICTURES, max_fields=_FORM_FIELDS, max_part_size=4096) as form:
         pictures = [value for value in form.getlist("image") if isinstance(value, UploadFile)]
-        if len(pictures) != 1:
+        if not pictures or len(pictures) != len(form.getlist("image")):
             raise InputError("the form holds no picture; send a file in the field 'image'")
-        fields: dict[str, Any] = {name: value for name, value in form.items() if name != "image" and value != ""}
-        content = await pictures[0].read()
-        name = printable((pictures[0].filename or "the picture").replace("\\", "/").rpartition("/")[2][:80])
-    return Upload(name or "the picture", content, ImageRequest.model_validate(fields))
+        fields: dict[str, Any] = {
+            name: value for name, value in form.items() if name not in ("image", "without") and value != ""
+        }
+        fields["without"] = [value for value in form.getlist("without") if value != ""]
+        arrived = tuple([(_name(picture), await picture.read()) for picture in pictures])
+    return Upload(arrived, ImageRequest.model_validate(fields))
 
 
-def decode_upload(upload: Upload, settings: Settings, ways: Sequence[TileOptions] = ()) -> Image:
-    """The picture, no larger than it is looked at; a scene of many bands in one of the ways the gallery's are read."""
-    content = upload.content
+def _name(picture: UploadFile) -> str:
+    name = printable((picture.filename or "").replace("\\", "/").rpartition("/")[2][:80])
+    return name or "the picture"
+
+
+def decode_upload(name: str, content: bytes, settings: Settings, ways: Sequence[TileOptions] = ()) -> Image:
+    """A picture, no larger than it is looked at; a scene of many bands in one of the ways the gallery's are read."""
     if not content:
-        raise ImageError(f"'{upload.name}' is empty; send the file's bytes")
+        raise ImageError(f"'{name}' is empty; send the file's bytes")
     if driver_of(content[:16]) is not None:
-        return _decode_scene(upload, settings, ways)
-    picture = decode_image(content, max_pixels=settings.max_pixels, name=upload.name)
+        return _decode_scene(name, content, settings, ways)
+    picture = decode_image(content, max_pixels=settings.max_pixels, name=name)
     # Waiting pictures take memory; scenes are indexed no larger than this either.
     picture.thumbnail((_LONGEST, _LONGEST))
     return picture
 
 
-def _decode_scene(upload: Upload, settings: Settings, ways: Sequence[TileOptions]) -> Image:
+def _decode_scene(name: str, content: bytes, settings: Settings, ways: Sequence[TileOptions]) -> Image:
     """As a file with that content would be read; GDAL is given a file, which it reads by parts."""
     with tempfile.NamedTemporaryFile(prefix="evidex-") as file:
-        file.write(upload.content)
+        file.write(content)
         file.flush()
         try:
             _check_size(file.name, settings.max_pixels)
             picture = read_example(file.name, ways, settings.max_pixels)
         except ImageError as error:
-            raise type(error)(str(error).replace(file.name, upload.name)) from None
+            raise type(error)(str(error).replace(file.name, name)) from None
     picture.thumbnail((_LONGEST, _LONGEST))
     return picture
 

@@ -8,12 +8,13 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from evidex.errors import InputError
-from evidex.retrieval.queries import Direction
+from evidex.retrieval.composing import asked
 from evidex.retrieval.retriever import Search
+from evidex.server.asking import parts_of
 from evidex.server.failures import problem
 from evidex.server.limits import within
 from evidex.server.metrics import CONTENT_TYPE
-from evidex.server.questions import Upload, check_text, check_top, decode_upload, read_question
+from evidex.server.questions import Upload, check_text, check_top, read_question
 from evidex.server.schemas import (
     AnswerOut,
     BatchOut,
@@ -33,7 +34,6 @@ from evidex.server.service import Service
 from evidex.server.thumbnails import Size
 
 ItemId = Annotated[str, Path(description="From a hit.", max_length=200, examples=["0f3c5a7d9be1426488aa0b12"])]
-_LIKE_PIXELS = 1024
 
 
 def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
@@ -43,7 +43,8 @@ def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
 
 def _search_body() -> dict[str, Any]:
     form = ImageRequest.model_json_schema()
-    form["properties"] = {"image": {"type": "string", "format": "binary"}, **form["properties"]}
+    picture = {"type": "string", "format": "binary"}
+    form["properties"] = {"image": {"type": "array", "items": picture, "maxItems": 8}, **form["properties"]}
     form["required"] = ["image"]
     json_schema = SearchRequest.model_json_schema()
     examples = {str(number): {"value": value} for number, value in enumerate(json_schema.pop("examples"), start=1)}
@@ -67,33 +68,16 @@ def search_router(service: Service) -> APIRouter:
     )
     async def search(request: Request) -> Response:
         question = await read_question(request)
-        if isinstance(question, Upload):
-            asked: ImageRequest | SearchRequest = question.request
-        else:
-            asked = question
-        top, filters = check_top(asked.top, settings), asked.filters()
-        query, shown = await _query(question)
-        direction: Direction = "text" if isinstance(query, str) else "image"
-        key = Search(direction, top, filters, asked.among, asked.refine)
+        what = question.request if isinstance(question, Upload) else question
+        top, filters = check_top(what.top, settings), what.filters()
+        text, likes = await parts_of(question, service)
+        said = {} if isinstance(question, Upload) else {"right": question.right, "wrong": question.wrong}
+        direction, query = asked(text, [like for like, _ in likes], what.without, **said)
+        key = Search(direction, top, filters, what.among, what.refine, what.copies)
         (answer,) = await service.search(key, [query])
+        names = [name for _, name in likes] + ([what.text] if likes and what.text else [])
+        shown = " + ".join(names) + "".join(f" -{word}" for word in what.without) if likes else None
         return _json(answer_out(answer, shown))
-
-    async def _query(question: SearchRequest | Upload) -> tuple[Any, str | None]:
-        """The text or picture, and what to call it."""
-        if isinstance(question, Upload):
-            upload = question
-            picture = service.pictures.run(lambda: decode_upload(upload, settings, service.items.ways()))
-            return await within(settings.request_seconds, picture), upload.name
-        if question.text is not None and question.item is None:
-            return check_text(question.text), None
-        if question.item is None or question.text is not None:
-            raise InputError("give either a text or an item to search for")
-        row_id = question.item
-        row = await within(settings.request_seconds, service.pictures.run(lambda: service.items.row(row_id)))
-        if row.kind == "text":
-            return check_text(row.caption or row.name), None
-        like = service.pictures.run(lambda: service.items.picture(row, _LIKE_PIXELS))
-        return await within(settings.request_seconds, like), row.name
 
     @router.post(
         "/search/batch",
@@ -106,7 +90,7 @@ def search_router(service: Service) -> APIRouter:
             raise InputError(f"{len(request.texts)} texts are too many; send at most {settings.largest_batch}")
         texts = [check_text(text) for text in request.texts]
         top = check_top(request.top, settings)
-        key = Search("text", top, request.filters(), request.among, request.refine)
+        key = Search("text", top, request.filters(), request.among, request.refine, request.copies)
         answers = await service.search(key, texts)
         return _json(BatchOut(answers=[answer_out(answer) for answer in answers]))
 

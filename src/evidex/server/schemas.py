@@ -17,57 +17,10 @@ from evidex.retrieval.refine import ALWAYS, AS_CALIBRATED, NEVER, Refining
 from evidex.retrieval.rows import Row
 from evidex.retrieval.standing import Level, Reason, Tone, Verdict
 from evidex.retrieval.wording import MOST
+from evidex.server.examples import ANSWER, HIT
 
 Mode = Literal["auto", "plain", "careful"]
 _REFINE: dict[Mode, Refining] = {"auto": AS_CALIBRATED, "plain": NEVER, "careful": ALWAYS}
-
-_HIT: dict[str, Any] = {
-    "rank": 1,
-    "id": "0f3c5a7d9be1426488aa0b12",
-    "score": 0.412,
-    "kind": "image",
-    "path": "archive/airport_00012.tif",
-    "caption": "many planes near a terminal",
-    "width": 224,
-    "height": 224,
-    "window": None,
-    "footprint": {"type": "Polygon", "coordinates": [[[-1.2, 39.1], [-1.2, 39.0], [-1.1, 39.0], [-1.2, 39.1]]]},
-    "corners": [[-1.2, 39.1], [-1.1, 39.1], [-1.1, 39.0], [-1.2, 39.0]],
-    "crs": "EPSG:32630",
-    "acquired": "2021-06-01T10:45:00Z",
-    "item": None,
-    "collection": None,
-    "cloud_cover": None,
-}
-_ANSWER: dict[str, Any] = {
-    "query": "planes beside a terminal",
-    "verdict": "answered",
-    "standing": "good",
-    "tone": "answered",
-    "reasons": [],
-    "headline": "Good matches",
-    "explanation": "The hits are as like your question as good answers usually are.",
-    "details": ["Of 100 usual questions about 12 find more in this archive."],
-    "uncertainty": 0.031,
-    "percentile": 0.12,
-    "chance": 0.71,
-    "chance_top": 10,
-    "new_words": [],
-    "ignored_words": [],
-    "did_you_mean": [],
-    "mended": [],
-    "read_in_part": False,
-    "floor": None,
-    "faint": False,
-    "apart": 0,
-    "apart_line": None,
-    "calibrated": True,
-    "guarantee": None,
-    "searched": 1200,
-    "refinement": None,
-    "timings_ms": {"encode": 4.1, "scan": 1.9, "refine": 0.0, "rows": 1.2, "total": 7.2},
-    "hits": [_HIT],
-}
 
 
 class _Question(BaseModel):
@@ -95,6 +48,11 @@ class _Question(BaseModel):
     collection: Annotated[str | None, Field(max_length=300, description="Of this STAC collection.")] = None
     max_cloud: Annotated[float | None, Field(ge=0, le=100, description="Most clouds, in percent.")] = None
 
+    without: Annotated[
+        list[str], Field(max_length=8, description="What should not be there; best a kind of scene.")
+    ] = []
+    copies: Annotated[bool, Field(description="Show every copy of a picture; otherwise each picture once.")] = False
+
     @property
     def refine(self) -> Refining:
         return _REFINE[self.mode]
@@ -108,7 +66,7 @@ class _Question(BaseModel):
 
 
 class SearchRequest(_Question):
-    """One query: a text, or the id of an item to search for its like. Pictures come as multipart/form-data."""
+    """One query: a text, the id of an item to search for its like, or both. Pictures come as multipart/form-data."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -117,15 +75,24 @@ class SearchRequest(_Question):
                 {"text": "planes beside a terminal", "top": 12},
                 {"text": "a river between fields", "bbox": [-1.5, 38.8, 0.0, 40.0], "after": "2020-01-01"},
                 {"item": "0f3c5a7d9be1426488aa0b12"},
+                {"item": "0f3c5a7d9be1426488aa0b12", "text": "with snow", "without": ["clouds"]},
             ]
         },
     )
     text: Annotated[str | None, Field(description="What to look for, in words.")] = None
     item: Annotated[str | None, Field(max_length=200, description="Look for what is like this item.")] = None
+    right: Annotated[
+        list[str], Field(max_length=200, description="Hits that are right: others like them move up.")
+    ] = []
+    wrong: Annotated[
+        list[str], Field(max_length=200, description="Hits that are wrong: others like them move down.")
+    ] = []
 
 
 class ImageRequest(_Question):
-    """The fields that may come with an uploaded picture."""
+    """The fields that may come with uploaded pictures."""
+
+    text: Annotated[str | None, Field(description="What to look for besides, in words.")] = None
 
     bbox: Annotated[str | None, Field(max_length=200, description="west,south,east,north in degrees.")] = None  # type: ignore[assignment]
 
@@ -177,13 +144,22 @@ class ItemOut(_RowOut):
     sha256: str
 
 
+class PlaceOut(BaseModel):
+    """Another row that shows the picture of a hit."""
+
+    id: str
+    path: str
+    exact: bool = Field(description="The very same content; otherwise encoded again or resized.")
+
+
 class HitOut(_RowOut):
     """One row that was found; its score is the cosine between query and row."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_HIT]})
+    model_config = ConfigDict(json_schema_extra={"examples": [HIT]})
 
     rank: int
     score: float
+    copies: list[PlaceOut] = Field(default=[], description="Where else the same picture lies.")
 
 
 class RefinementOut(BaseModel):
@@ -206,7 +182,7 @@ class MendedOut(BaseModel):
 class AnswerOut(BaseModel):
     """Hits, and how far to trust them."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_ANSWER]})
+    model_config = ConfigDict(json_schema_extra={"examples": [ANSWER]})
 
     query: str
     verdict: Verdict
@@ -284,6 +260,7 @@ class GalleryOut(BaseModel):
     dim: int
     calibrations: list[CalibrationOut]
     limits: LimitsOut
+    marks: bool = Field(default=False, description="Whether hits can be marked right or wrong.")
 
 
 class StatusOut(BaseModel):
@@ -299,7 +276,7 @@ class Problem(BaseModel):
 
 
 def item_out(row: Row) -> ItemOut:
-    hit = hit_out(Hit.of(row, 1, 0.0)).model_dump(exclude={"rank", "score"})
+    hit = hit_out(Hit.of(row, 1, 0.0)).model_dump(exclude={"rank", "score", "copies"})
     return ItemOut(**hit, captions=list(row.captions), size=row.size, sha256=row.sha256)
 
 

@@ -30,6 +30,10 @@ class Settings:
     replicas: int = 1
     """Of each shard."""
 
+    marks: bool | None = None
+    """Whether hits may be marked, which writes into the gallery's folder; None: where only this machine reaches the
+    server, which is then its owner's."""
+
     precision: Precision = "float32"
     """Of the vectors that are scanned; int8 reads a quarter of the memory, and the best rows are scored exactly."""
 
@@ -71,8 +75,13 @@ class Settings:
         for field in fields(self):
             value = getattr(self, field.name)
             least = 0 if field.name in ("port", "batch_seconds", "cache_bytes") else 1e-9
-            if isinstance(value, (int, float)) and not value >= least:
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and not value >= least:
                 raise InputError(f"{field.name} {value} is too small; give a positive number")
+
+    @property
+    def takes_marks(self) -> bool:
+        """Marks lie in the folder of a gallery; one in an object store has none."""
+        return isinstance(self.gallery, Path) and (self.is_local if self.marks is None else self.marks)
 
     @property
     def is_local(self) -> bool:

@@ -50,6 +50,8 @@ class KnownQuery:
 
     query: Query
     relevant: frozenset[str] = frozenset()
+    none_right: bool = False
+    """Whether somebody looked and found none that answers it."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class AskedQueries:
     @property
     def unknown(self) -> int:
         """Queries whose answer was named and is not in the gallery."""
-        return sum(bool(query.relevant) for query in self.queries) - len(self.answers)
+        return sum(bool(query.relevant) and i not in self.answers for i, query in enumerate(self.queries))
 
 
 def calibrate(
@@ -291,7 +293,7 @@ def _independent(queries: list[int], answers: Mapping[int, set[int]]) -> list[in
 def _positions(gallery: Gallery, queries: Sequence[KnownQuery]) -> dict[int, set[int]]:
     """The rows that answer each labelled query, as far as they are in the gallery."""
     names = set().union(*(known.relevant for known in queries))
-    if not names:
+    if not names and not any(known.none_right for known in queries):
         return {}
     where: dict[str, set[int]] = {}
     for position, record in enumerate(gallery.records(["id", "path"])):
@@ -299,4 +301,4 @@ def _positions(gallery: Gallery, queries: Sequence[KnownQuery]) -> dict[int, set
             if name in names:
                 where.setdefault(name, set()).add(position)
     found = {i: set().union(*(where.get(name, set()) for name in known.relevant)) for i, known in enumerate(queries)}
-    return {i: rows for i, rows in found.items() if rows}
+    return {i: rows for i, rows in found.items() if rows or queries[i].none_right}

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from evidex.data.discover import FoundFile, printable
 from evidex.data.images import small_jpeg
 from evidex.data.items import Item, Piece, ReadOptions, read_items
+from evidex.data.perceptual_hash import perceptual_hash
 from evidex.data.remote import is_remote
 from evidex.data.sensors import NOTHING_TOLD, Told
 from evidex.data.stac.finding import remote_digest
@@ -102,6 +103,7 @@ class Picture:
     pixels: NDArray[np.uint8]
     """(3, size, size), or (height, width, 3) where the encoder prepares pictures itself."""
     item: Item
+    phash: int
     last: bool
     """Whether it is the last of its file, and all windows of it could be read."""
     thumbnail: bytes | None = None
@@ -235,7 +237,9 @@ def _pictures(task: DecodeTask, sha256: str, raster: bool, settings: WorkerSetti
         if not _is_still(file):
             break
         small = small_jpeg(item.picture) if is_remote(path) else None
-        held = Picture(path, sha256, raster, file, pixels, replace(item, picture=None), last=False, thumbnail=small)
+        phash = perceptual_hash(item.picture)
+        bare = replace(item, picture=None)
+        held = Picture(path, sha256, raster, file, pixels, bare, phash, last=False, thumbnail=small)
         pictures += 1
     if not _is_still(file):
         yield _changed(path)

@@ -89,6 +89,7 @@ class RowMaker:
             acquired=item.acquired,
             captions=self.captions(picture.path),
             rendering=item.rendering,
+            phash=picture.phash,
             reading=self.reading(picture.path, picture.raster),
             complete=picture.last,
             thumbnail=picture.thumbnail,

@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from evidex.cluster.connection import Cluster
 from evidex.errors import ClusterError, NotFoundError
 from evidex.retrieval.certainty.policy import Policy
+from evidex.retrieval.copies import Copies, CopyIndex
 from evidex.retrieval.counts import Counts, counted_together
-from evidex.retrieval.filters import Filters, Target
+from evidex.retrieval.filters import NO_FILTERS, Filters, Selector, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.queries import Direction
 from evidex.retrieval.rows import Row
 from evidex.retrieval.scan.partial import ScanResult, merge_results
-from evidex.retrieval.searchable import Policies, Selection
+from evidex.retrieval.searchable import Policies, Selection, passing
 from evidex.retrieval.sharded.fleet import Fleet, ShardOptions
 from evidex.retrieval.sharded.span import MovedError, Span, cut
 from evidex.retrieval.steady import steadily
@@ -46,6 +47,8 @@ class ShardedRows:
         self._policies = Policies(gallery)
         self._lock = threading.RLock()
         self._spans: tuple[Span, ...] = ()
+        self._copies: CopyIndex | None = None
+        self._selector: Selector | None = None
         self._counts: Counts | None = None
         place = gallery.place
         self._cluster = Cluster(address)
@@ -110,6 +113,18 @@ class ShardedRows:
         for shard, values in found.items():
             vectors[owner == shard] = values
         return vectors
+
+    def copies(self, place: int, row: Row, selection: Selection) -> Copies:
+        """Looked for here, by the columns of all rows; the few vectors that it takes come from the shards."""
+        gallery = self.gallery
+        if self._copies is None or self._copies.version != gallery.version:
+            self._copies = CopyIndex(gallery, self.vectors)
+        found = self._copies.of(place, row)
+        if not found or selection.filters == NO_FILTERS:
+            return found
+        if self._selector is None or self._selector.version != gallery.version:
+            self._selector = Selector(gallery)
+        return passing(found, self._selector.select(selection.filters, selection.target))
 
     def vector(self, row_id: str) -> NDArray[np.float32]:
         found = self.fleet.each("find", {shard: (span, row_id) for shard, span in enumerate(self._current())})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from evidex.errors import DamagedError, EvidexError, GalleryError, InputError
@@ -12,6 +13,7 @@ from evidex.retrieval.certainty.calibration_store import read_calibration
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gallery_info import INFO, GalleryInfo, parse_info, read_info
 from evidex.retrieval.gallery_model import OWN_MODEL, load_model_of
+from evidex.retrieval.marks import FILE, Marks
 from evidex.retrieval.sealing import CALIBRATION, MODEL
 from evidex.retrieval.soundness.checks import FileChecks, state_of
 from evidex.retrieval.soundness.seal import INDEX_AGAIN, SEAL, Seal, digest_of, files_under, read_seal
@@ -94,6 +96,8 @@ def _verify(folder: Place, progress: Progress) -> SoundnessReport:
         _check_table(look, info, seal)
         _check_calibrations(look, info)
         _check_model(look, info, seal)
+    if isinstance(folder, Path) and (damaged := Marks(folder).damaged):
+        look.notes.append(f"{damaged} lines of {FILE} are not what was written and are passed over; other marks hold")
     return SoundnessReport(
         str(folder), look.files, look.bytes, look.rows, tuple(look.findings), tuple(look.notes),
         time.monotonic() - started,
