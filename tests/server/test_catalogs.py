@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from evidex.retrieval.parts.part import Part
 from PIL import Image
 
 from evidex.data.items import ReadOptions
@@ -17,11 +16,13 @@ from evidex.data.rendering import TileOptions
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
+from evidex.retrieval.sharded.holder import ShardHolder
+from evidex.retrieval.sharded.span import cut
 from evidex.server.settings import Settings
 from tests.data.serving import serving
 from tests.data.stac.catalogs import item, write, write_catalog
 from tests.retrieval.archive import picture, tiny_model, write_raster
-from tests.server.places import asking, live
+from tests.server.places import asking
 
 
 @pytest.fixture(scope="module")
@@ -102,11 +103,9 @@ def test_a_scene_that_is_sent_is_read_as_the_gallerys_scenes(tmp_path: Path) -> 
     assert unfit.json()["error"].startswith("'six.tif' has 6 bands; choose three")
 
 
-def test_parts_are_asked_with_the_same_filters(gallery: Gallery, tmp_path: Path) -> None:
-    vectors = np.asarray(gallery.vectors[:1])
-    with live(Settings(gallery.path, port=0, static=tmp_path)) as address:
-        part = Part(address)
-        assert part.scan(vectors, Filters(collection="summer", max_cloud=10), "images", 5).result.count == 2
-        found = part.scan(vectors, Filters(max_cloud=95), "images", 5)
-    assert found.result.count == 4
-    assert {row.item.id for row in found.rows if row.item} == {"scene-0", "scene-1", "scene-2", "far"}
+def test_shards_are_asked_with_the_same_filters(gallery: Gallery) -> None:
+    vectors = tiny_model().encode_texts(["a river"])
+    (span,) = cut(gallery.version, len(gallery), 1)
+    holder = ShardHolder(str(gallery.path), 1)
+    assert holder.scan(span, vectors, Filters(collection="summer", max_cloud=10), "images", 5).count == 2
+    assert holder.scan(span, vectors, Filters(max_cloud=95), "images", 5).count == 4
