@@ -68,6 +68,10 @@ export interface BatchRequest {
   before?: string | null;
   /** Matches the path, or its end. */
   glob?: string | null;
+  /** Of this STAC collection. */
+  collection?: string | null;
+  /** Most clouds, in percent. */
+  max_cloud?: number | null;
   /** At most as many as /gallery says. */
   texts: string[];
 }
@@ -100,9 +104,7 @@ export interface GalleryOut {
 }
 
 export interface HitOut {
-  rank: number;
   id: string;
-  score: number;
   kind: "image" | "tile" | "text";
   path: string;
   caption: string | null;
@@ -115,6 +117,13 @@ export interface HitOut {
   corners: [number, number][] | null;
   crs: string | null;
   acquired: string | null;
+  /** The STAC item that it comes from. */
+  item?: string | null;
+  collection?: string | null;
+  /** Percent. */
+  cloud_cover?: number | null;
+  rank: number;
+  score: number;
 }
 
 export interface ItemOut {
@@ -122,7 +131,6 @@ export interface ItemOut {
   kind: "image" | "tile" | "text";
   path: string;
   caption: string | null;
-  captions: string[];
   width: number | null;
   height: number | null;
   window: WindowOut | null;
@@ -132,6 +140,12 @@ export interface ItemOut {
   corners: [number, number][] | null;
   crs: string | null;
   acquired: string | null;
+  /** The STAC item that it comes from. */
+  item?: string | null;
+  collection?: string | null;
+  /** Percent. */
+  cloud_cover?: number | null;
+  captions: string[];
   /** Bytes of the file. */
   size: number;
   sha256: string;
@@ -188,6 +202,10 @@ export interface SearchRequest {
   before?: string | null;
   /** Matches the path, or its end. */
   glob?: string | null;
+  /** Of this STAC collection. */
+  collection?: string | null;
+  /** Most clouds, in percent. */
+  max_cloud?: number | null;
   /** What to look for, in words. */
   text?: string | null;
   /** Look for what is like this item. */

@@ -78,6 +78,11 @@ def test_nothing_searched_says_why(gallery: Gallery, evidex: Runner, tmp_path: P
         (["river " * 400], "the query has 2400 characters, more than 2000; shorten it"),
         (["--image", "none.png"], "none.png"),
         (["a", "--among", "maps"], "among 'maps' is unknown"),
+        (["a", "--stac", "--json"], "--json and --stac are both given; choose one"),
+        (["--stac", "a lake"], "there is no query"),
+        (["a", "--stac", "a lake"], "--stac 'a lake': name a .json file"),
+        (["a", "--max-cloud", "120"], "max_cloud is 120; give percent, 0 to 100"),
+        (["a", "--stac", "/no/such/folder/x.json"], "is no folder"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(
@@ -99,7 +104,7 @@ def test_a_gallery_with_damaged_rows_is_one_line(gallery: Gallery, evidex: Runne
 
 
 def test_a_scene_of_16_bits_and_four_bands_is_found_by_its_own_file(evidex: Runner, tmp_path: Path) -> None:
-    """As it was indexed, so it is searched with; bands are chosen in both or asked for in both."""
+    """As it was indexed, so it is searched with, whether its bands are named again or not."""
     tiny_model().save(tmp_path / "model.safetensors")
     (tmp_path / "scenes").mkdir()
     rng = np.random.default_rng(0)
@@ -115,8 +120,11 @@ def test_a_scene_of_16_bits_and_four_bands_is_found_by_its_own_file(evidex: Runn
         assert answer["hits"][0]["path"].endswith(f"{number}.tif")
         assert answer["hits"][0]["score"] > 0.9999
         assert answer["query"] == str(example)
-    complaint = evidex("search", "--image", tmp_path / "scenes" / "0.tif", "--gallery", place).complaint
-    assert "0.tif' has 4 bands" in complaint
+        again = json.loads(evidex("search", "--image", example, "--gallery", place, "--json").out)
+        assert again["hits"] == answer["hits"]
+    strange = write_raster(tmp_path / "strange.tif", np.ones((2, 64, 64), np.uint16))
+    complaint = evidex("search", "--image", strange, *made).complaint
+    assert "strange.tif' has 2 bands, not 4" in complaint
 
 
 def test_what_a_verdict_stands_on_is_told_when_asked(gallery: Gallery, evidex: Runner) -> None:

@@ -33,7 +33,22 @@ def test_labels_of_two_datasets_do_not_exclude_each_other() -> None:
 
 
 def test_a_label_written_together_is_asked_in_words() -> None:
-    words = {"golf", "course", "mobile", "home", "park", "parking", "lot", "chap", "cha", "par", "ral", "river", "over", "pass"}
+    words = {
+        "golf",
+        "course",
+        "mobile",
+        "home",
+        "park",
+        "parking",
+        "lot",
+        "chap",
+        "cha",
+        "par",
+        "ral",
+        "river",
+        "over",
+        "pass",
+    }
     found = [spelt_apart(label, words) for label in ("Golfcourse", "mobilehomepark", "parking_lot", "parkinglot")]
     assert found == ["golf course", "mobile home park", "parking lot", "parking lot"]
     assert [spelt_apart(label, words) for label in ("chaparral", "river", "xyz", "")] == [

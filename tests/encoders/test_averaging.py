@@ -16,7 +16,8 @@ def _encoder(seed: int, dim: int = 8) -> TowerEncoder:
     encoder = new_compact(EncoderConfig(image_size=32, dim=dim), ["a river .", "two bridges ."] * 2)
     for module in encoder.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
-            module.running_mean.normal_()  # type: ignore[union-attr, operator]
+            assert module.running_mean is not None
+            module.running_mean.normal_()
     return encoder
 
 

@@ -27,6 +27,7 @@ from evidex.cli import (
     train,
     verify,
 )
+from evidex.cli.options import completed
 from evidex.errors import EvidexError, GalleryError, InputError, InputWarning, MissingPackageError, outcome
 
 # What evidex[train] brings and a plain install has not.
@@ -95,7 +96,7 @@ def main() -> None:
     """Run the command line; an error of ours is one line on the error stream and its exit code."""
     warnings.showwarning = _note
     try:
-        sys.exit(app(sys.argv[1:] or ["--help"], prog_name="evidex", standalone_mode=False) or 0)
+        sys.exit(app(completed(sys.argv[1:]) or ["--help"], prog_name="evidex", standalone_mode=False) or 0)
     except EvidexError as error:
         _fail(error)
     except typer.Abort:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evidex.cli.options import Asset, Model, Places, Sensor, Tile
 from evidex.storage.objects import Place, place_of
 
 if TYPE_CHECKING:
@@ -15,21 +16,17 @@ if TYPE_CHECKING:
 
 
 def command(
-    paths: Annotated[list[str], typer.Argument(help="Folders, files or patterns: JPEG, PNG, TIFF, WebP, JPEG 2000.")],
+    paths: Places,
     gallery: Annotated[
         str,
         typer.Option(help="Folder of the gallery, or s3://BUCKET/PREFIX; made if it is not there.", metavar="PLACE"),
     ],
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model file, run folder or hub name; by default the gallery's, or the compact one."),
-    ] = None,
-    tile: Annotated[
-        int,
-        typer.Option(help="Side of the tiles that rasters of more than two tiles are cut into; 0 leaves them whole."),
-    ] = 512,
+    model: Model = None,
+    tile: Tile = 512,
     overlap: Annotated[int, typer.Option(help="Pixels that neighbouring tiles share.")] = 64,
     bands: Annotated[str | None, typer.Option(help="Bands shown as red, green, blue, e.g. 4,3,2; or one band.")] = None,
+    sensor: Sensor = None,
+    asset: Asset = None,
     stretch: Annotated[str, typer.Option(help="Percentiles that become black and white in 16-bit data.")] = "2,98",
     workers: Annotated[int | None, typer.Option(min=1, help="Processes that decode; by default one a core.")] = None,
     prune: Annotated[bool, typer.Option(help="Drop what is gone from the given folders.")] = False,
@@ -57,8 +54,8 @@ def command(
     from evidex.data.rendering import TileOptions
     from evidex.retrieval.indexing import IndexOptions
 
-    tiles = TileOptions(tile, overlap, whole_numbers(bands), _percentiles(stretch))
-    options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune, force=force)
+    tiles = TileOptions(tile, overlap, whole_numbers(bands), _percentiles(stretch), sensor)
+    options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune, force=force, asset=asset)
     place = place_of(gallery)
     _check(paths, place, report)
     made = new_folders(place)

@@ -8,6 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evidex.cli.options import (
+    PRINTED,
+    Collection,
+    ExampleBands,
+    ExampleSensor,
+    MaxCloud,
+    Stac,
+    check_stac,
+)
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -28,19 +38,21 @@ def command(
     text: Annotated[str | None, typer.Argument(help="What to look for, in words.")] = None,
     gallery: Annotated[str, typer.Option(help="Folder of the gallery, or s3://BUCKET/PREFIX.", metavar="PLACE")] = ...,  # type: ignore[assignment]
     image: Annotated[Path | None, typer.Option(help="An example image to look for, instead of words.")] = None,
-    bands: Annotated[
-        str | None, typer.Option(help="Bands of the example shown as red, green, blue, e.g. 4,3,2; or one band.")
-    ] = None,
+    bands: ExampleBands = None,
+    sensor: ExampleSensor = None,
     top: Annotated[int, typer.Option(min=1, help="How many hits.")] = 10,
     bbox: Annotated[str | None, typer.Option(help="Only hits that touch this box: west,south,east,north.")] = None,
     after: Annotated[str | None, typer.Option(help="Only images taken at this time or later, e.g. 2024-06-01.")] = None,
     before: Annotated[str | None, typer.Option(help="Only images taken earlier than this.")] = None,
     glob: Annotated[str | None, typer.Option(help="Only files whose path matches, e.g. '*/2024/*.tif'.")] = None,
+    collection: Collection = None,
+    max_cloud: MaxCloud = None,
     among: Annotated[str | None, typer.Option(help="Look among 'images' or 'texts'; default: images.")] = None,
     model: Annotated[str | None, typer.Option(help="The gallery's model, if it has moved.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Scan on this Ray cluster: HOST:PORT, auto or local.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     as_geojson: Annotated[bool, typer.Option("--geojson", help="Print the hits as GeoJSON features.")] = False,
+    stac: Stac = None,
     sheet: Annotated[Path | None, typer.Option(help="Write a contact sheet of the hits, .png or .html.")] = None,
     open_sheet: Annotated[bool, typer.Option("--open", help="Show the contact sheet in the browser.")] = False,
     pictures: Annotated[bool, typer.Option(help="Draw hits small where the terminal can.")] = True,
@@ -49,7 +61,7 @@ def command(
     """Find images, tiles or captions, and be told how far to trust the answer."""
     from evidex.cli.console import print_json
     from evidex.data.discover import printable
-    from evidex.retrieval.contact_sheet import check_sheet, write_contact_sheet
+    from evidex.retrieval.contact_sheet import check_sheet
     from evidex.retrieval.emptiness import with_reasons
     from evidex.retrieval.filters import Filters
     from evidex.retrieval.gallery import Gallery
@@ -58,32 +70,43 @@ def command(
     from evidex.server.memory import steady_heap
 
     steady_heap()
-    _check(text, image, among, as_json and as_geojson)
+    _check(text, image, among, {"--json": as_json, "--geojson": as_geojson, "--stac": stac == PRINTED})
+    check_stac(stac)
     if sheet is not None:
         check_sheet(sheet)
-    filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob)
+    filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob, collection, max_cloud)
     opened = Gallery.open(gallery, _loaded(model))
     warming = warm_up(opened, "text" if image is None else "image", scans=cluster is None)
-    example = image if bands is None or image is None else _rendered(image, bands)
+    example = image if image is None or (bands is None and sensor is None) else _rendered(image, bands, sensor)
     with Retriever(opened, cluster=cluster) as asked:
         found = asked.search(text=text, image=example, top=top, filters=filters, among=among)  # type: ignore[arg-type]
     if image is not None:
         found = replace(found, query=printable(str(image)))
     (answer,) = with_reasons([found], opened, filters, among)  # type: ignore[arg-type]
-    if open_sheet and sheet is None:
-        import tempfile
-
-        sheet = Path(tempfile.mkdtemp(prefix="evidex-")) / "hits.html"
-    if sheet is not None:
-        write_contact_sheet(opened, answer, sheet)
+    sheet = _written(sheet, opened, answer, open_sheet)
+    if stac is not None:
+        _write_stac(answer, stac)
     if as_geojson:
         print_json(answer.geojson())
     elif as_json:
         print_json(answer.json())
-    else:
+    elif stac != PRINTED:
         _show(opened, answer, pictures, why, warming)
     if open_sheet and sheet is not None:
         typer.launch(str(sheet.resolve()))
+
+
+def _written(sheet: Path | None, gallery: Gallery, answer: Answer, shown: bool) -> Path | None:
+    """The contact sheet, if one is wanted; one that is only to be shown lies where the system puts such things."""
+    import tempfile
+
+    from evidex.retrieval.contact_sheet import write_contact_sheet
+
+    if sheet is None and shown:
+        sheet = Path(tempfile.mkdtemp(prefix="evidex-")) / "hits.html"
+    if sheet is not None:
+        write_contact_sheet(gallery, answer, sheet)
+    return sheet
 
 
 def _loaded(model: str | None) -> Model | None:
@@ -92,16 +115,27 @@ def _loaded(model: str | None) -> Model | None:
     return None if model is None else load_model(model)
 
 
-def _rendered(image: Path, bands: str) -> Image:
-    """The example with the chosen bands, as evidex index would show it."""
+def _rendered(image: Path, bands: str | None, sensor: str | None) -> Image:
+    """The example with the chosen bands or sensor, as evidex index would show it."""
     from evidex.cli.index import whole_numbers
     from evidex.data.items import ReadOptions, read_whole
     from evidex.data.rendering import TileOptions
 
-    return read_whole(str(image), ReadOptions(TileOptions(bands=whole_numbers(bands))))
+    return read_whole(str(image), ReadOptions(TileOptions(bands=whole_numbers(bands), sensor=sensor)))
 
 
-def _check(text: str | None, image: Path | None, among: str | None, both_formats: bool) -> None:
+def _write_stac(answer: Answer, target: str) -> None:
+    from evidex.cli.console import print_json
+    from evidex.files import write_json_atomic
+    from evidex.retrieval.item_collection import item_collection
+
+    if target == PRINTED:
+        print_json(item_collection(answer))
+    else:
+        write_json_atomic(Path(target), item_collection(answer))
+
+
+def _check(text: str | None, image: Path | None, among: str | None, formats: dict[str, bool]) -> None:
     """Refuse what cannot be meant, before anything is loaded."""
     from evidex.data.discover import printable
     from evidex.documents import open_regular
@@ -118,8 +152,9 @@ def _check(text: str | None, image: Path | None, among: str | None, both_formats
     if image is not None:
         with open_regular(image, ImageError, printable(str(image))):
             pass  # a pipe, a folder or nothing at all is told before a model is loaded
-    if both_formats:
-        raise InputError("--json and --geojson are both given; choose one")
+    printed = [name for name, wanted in formats.items() if wanted]
+    if len(printed) > 1:
+        raise InputError(f"{printed[0]} and {printed[1]} are both given; choose one")
 
 
 def _show(gallery: Gallery, answer: Answer, pictures: bool, why: bool, warming: float) -> None:

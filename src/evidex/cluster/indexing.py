@@ -28,6 +28,7 @@ _BATCHES_A_WORKER = 4
 _QUEUED = 2
 """Batches that a worker has at once: it need not wait for the driver between two."""
 _ATTEMPTS = 3
+_PARTS = 16
 _LOOK_SECONDS = 1.0
 _PATIENCE_SECONDS = 180.0
 _OUT_OF_SIGHT = "cannot be opened: no such file"
@@ -112,14 +113,14 @@ class _Work:
 
     def _taken(self, ref: Any) -> Iterator[EncodedFiles]:
         """What a worker has told; one that is lost is replaced, and its batches wait again."""
-        from ray.exceptions import RayActorError, RayTaskError
+        from ray.exceptions import ObjectLostError, RayActorError, RayTaskError
 
         worker = next(worker for worker in self._workers if ref is worker.started or ref in worker.batches)
         try:
             found = self._ray.get(ref)
         except RayTaskError as error:
             raise _cause(error) from None
-        except RayActorError as error:
+        except (RayActorError, ObjectLostError) as error:  # an answer may be lost too, with the node where it lay
             if isinstance(cause := getattr(error, "cause", None), EvidexError):
                 raise cause from None
             yield from self._replaced(worker)
@@ -128,32 +129,31 @@ class _Work:
             worker.started = None
             return
         self._lost_in_a_row = 0
-        del worker.batches[ref]
-        yield self._judged(found)
+        yield self._judged(worker.batches.pop(ref), found)
 
     def _replaced(self, worker: _Worker) -> Iterator[EncodedFiles]:
         self._lost_in_a_row += 1
         if self._lost_in_a_row > 2 * len(self._workers) + _ATTEMPTS:
             raise ClusterError("the workers of the cluster end before they answer; look into Ray's logs for the cause")
         self._workers.remove(worker)
+        self._ray.kill(worker.actor)
         self._workers.append(self._started())
         for number, batch in enumerate(worker.batches.values()):
             if number:
                 self._batches.appendleft(batch)  # it had not begun
             elif batch.attempt < _ATTEMPTS:
-                # One by one: should a file be what ends workers, the others get through.
-                alone = [replace(batch, tasks=(task,), attempt=batch.attempt + 1) for task in batch.tasks]
-                self._batches.extendleft(alone)
+                self._batches.extendleft(_parts(batch))
             else:
                 ends = tuple(Failed(task.file.path, f"ended its worker {_ATTEMPTS} times") for task in batch.tasks)
                 yield EncodedFiles((), None, None, (), ends)
 
-    def _judged(self, found: EncodedFiles) -> EncodedFiles:
+    def _judged(self, batch: Batch, found: EncodedFiles) -> EncodedFiles:
         """Files of a content that the gallery lacks are asked for again, to be decoded."""
+        tasks = {task.file.path: task for task in batch.tasks}
         ends: list[Finished | Failed | Same] = []
         for end in found.ends:
             if isinstance(end, Same) and self._job.wanted(Content(end.path, end.sha256, end.raster)):
-                self._again.append(DecodeTask(end.file))
+                self._again.append(replace(tasks[end.path], file=end.file, ask=False))
             elif isinstance(end, Failed) and end.reason.startswith(_OUT_OF_SIGHT) and not is_gone(end.path):
                 reason = "is not there for a worker of the cluster; mount the archive at the same place on every node"
                 ends.append(replace(end, reason=reason, changed=True))
@@ -195,9 +195,17 @@ def _batches(job: Job, tasks: Sequence[DecodeTask], most: int) -> Iterator[Batch
             yield _batch(job, part, is_new)
 
 
+def _parts(batch: Batch) -> Iterator[Batch]:
+    """A batch that was lost, in smaller ones, at last of one file: what ends workers shall not keep others out."""
+    size = max(1, len(batch.tasks) // _PARTS)
+    for start in range(0, len(batch.tasks), size):
+        yield replace(batch, tasks=batch.tasks[start : start + size], attempt=batch.attempt + 1)
+
+
 def _batch(job: Job, tasks: list[DecodeTask], is_new: bool) -> Batch:
     captions = {task.file.path: words for task in tasks if (words := job.captions(task.file.path))}
-    return Batch(tuple(tasks), captions, is_new)
+    assets = {task.file.path: job.assets[task.file.path] for task in tasks if task.file.path in job.assets}
+    return Batch(tuple(tasks), captions, assets, is_new)
 
 
 def _cause(error: Any) -> BaseException:

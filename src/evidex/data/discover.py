@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evidex.data.records import Skip
+from evidex.data.remote import is_remote
 from evidex.documents import is_folder
 from evidex.errors import InputError
 from evidex.files import at_home
 
 RASTER_SUFFIXES = frozenset({".tif", ".tiff", ".jp2", ".j2k"})
 IMAGE_SUFFIXES = RASTER_SUFFIXES | {".jpg", ".jpeg", ".jpe", ".png", ".webp"}
+CATALOG_SUFFIXES = frozenset({".json", ".geojson"})
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def discover(places: Iterable[str | Path]) -> Findings:
     roots: list[str] = []
     walker = _Walker(skipped)
     for place in places:
-        for root in _expanded(os.fspath(place)):
+        for root in expanded(os.fspath(place)):
             path = os.path.normpath(Path(root).absolute())
             roots.append(path)
             for found in walker.walk(path) if is_folder(path) else _one(path, skipped):
@@ -73,10 +75,26 @@ def discover(places: Iterable[str | Path]) -> Findings:
 def check_places(places: Iterable[str | Path]) -> None:
     """Raise InputError for a place that does not exist, before anything is made for the others."""
     for place in places:
-        _expanded(os.fspath(place))
+        if not is_remote(os.fspath(place)):
+            expanded(os.fspath(place))
 
 
-def _expanded(place: str) -> list[str]:
+def is_catalog(place: str | Path) -> bool:
+    """Whether a given place is a STAC document, here or on another machine, and not a picture or a folder of some."""
+    name = os.fspath(place)
+    return is_remote(name) or (Path(name).suffix.lower() in CATALOG_SUFFIXES and not is_folder(name))
+
+
+def find_file(path: str) -> FoundFile | Skip:
+    """One file as it lies there, or why it cannot be indexed."""
+    if not os.path.lexists(path):
+        return Skip(printable(path), "does not exist")
+    skipped: list[Skip] = []
+    return next(_one(path, skipped), None) or skipped[0]
+
+
+def expanded(place: str) -> list[str]:
+    """What a given place names: itself, or what matches it as a pattern; InputError where there is nothing."""
     if os.path.lexists(place):
         return [place]
     if glob.has_magic(place):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # A decoded image of this size takes 0.4 GB; larger scenes are read by windows, never whole.
 MAX_PIXELS = 100_000_000
+_KEPT_SIDE = 320
 # Pillow knows fifty more, among them PostScript, for which it runs Ghostscript: a file's name says nothing.
 _FORMATS = ("JPEG", "PNG", "TIFF", "WEBP", "JPEG2000", "GIF", "BMP")
 
@@ -62,6 +63,15 @@ def decode_image(source: bytes | str | Path, *, max_pixels: int = MAX_PIXELS, na
             )
         image.load()
         return to_rgb(_upright(image))
+
+
+def small_jpeg(picture: Image) -> bytes:
+    """What is kept of a picture on another machine, so that it can be shown without that: some 15 KB."""
+    small = picture.copy()
+    small.thumbnail((_KEPT_SIDE, _KEPT_SIDE))
+    stream = io.BytesIO()
+    small.save(stream, "JPEG", quality=80)
+    return stream.getvalue()
 
 
 def _upright(image: Image) -> Image:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,10 @@ from evidex.data.acquired import taken_at
 from evidex.data.discover import printable
 from evidex.data.footprints import Footprint, Window
 from evidex.data.images import MAX_PIXELS, decode_image, open_picture
+from evidex.data.remote import MOST_PICTURE, fetch, is_remote
 from evidex.data.rendering import Rendering, TileOptions
 from evidex.data.tiles import Raster, open_raster, raster_driver
-from evidex.errors import ImageError, InputError
+from evidex.errors import ImageError, ImageTooLargeError, InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -29,6 +30,8 @@ class ReadOptions:
 
     tiles: TileOptions = field(default_factory=TileOptions)
     max_pixels: int = MAX_PIXELS
+    remote_side: int = 512
+    """Longest side in pixels at which scenes on other machines are read, from the overview that has it."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_pixels <= _MOST_PIXELS:
@@ -53,11 +56,31 @@ class Item:
     """Why this window could not be read."""
 
 
-def read_items(path: str, options: ReadOptions, known: frozenset[tuple[int, int]] = frozenset()) -> Iterator[Item]:
+@dataclass(frozen=True)
+class Piece:
+    """What of a file is wanted, where that is not all: a window, or the whole picture, shown as it was before."""
+
+    window: Window | None
+    rendering: Rendering | None
+
+
+def read_items(
+    path: str,
+    options: ReadOptions,
+    known: frozenset[tuple[int, int]] = frozenset(),
+    pieces: Sequence[Piece] = (),
+) -> Iterator[Item]:
     """Yield the items of ``path`` one at a time; windows that begin at a place in ``known`` are left out.
 
-    The content decides how a file is read, not its name. Raises ImageError if it cannot be read.
+    The content decides how a file is read, not its name; of ``pieces``, if there are some, only those are read. A scene
+    on another machine is one item, read from an overview. Raises ImageError if it cannot be read.
     """
+    if pieces and raster_driver(path) is not None:
+        yield from _pieces(path, options, known, pieces)
+        return
+    if is_remote(path):
+        yield _remote(path, options)
+        return
     if raster_driver(path) is None:
         yield _plain(path, options, None)
         return
@@ -106,6 +129,64 @@ def read_whole(path: str, options: ReadOptions | None = None) -> Image:
             if options.tiles.bands is not None or not _pillow_opens(path):
                 raise
     return decode_image(path, max_pixels=options.max_pixels, name=name)
+
+
+def read_example(path: str, ways: Sequence[TileOptions] = (), max_pixels: int = MAX_PIXELS) -> Image:
+    """`read_whole` in the first of these ways that fits the file, else as if nothing were known of it."""
+    for tiles in ways:
+        try:
+            return read_whole(path, ReadOptions(tiles, max_pixels))
+        except ImageTooLargeError:
+            raise
+        except ImageError:
+            continue
+    return read_whole(path, ReadOptions(max_pixels=max_pixels))
+
+
+def _remote(path: str, options: ReadOptions) -> Item:
+    if raster_driver(path) is None:
+        content = fetch(path, ImageError, most=MOST_PICTURE)
+        picture = decode_image(content, max_pixels=options.max_pixels, name=path)
+        with open_picture(content, path) as opened:
+            return Item(picture, picture.width, picture.height, acquired=taken_at(opened))
+    with open_raster(path, replace(options.tiles, tile=0)) as raster:
+        return _from_overview(raster, raster.whole, None, options, 1)
+
+
+def _from_overview(raster: Raster, window: Window, stored: Window | None, options: ReadOptions, windows: int) -> Item:
+    """A part of a remote scene, no larger than it is looked at; without overviews all of it would have to be sent."""
+    side = options.remote_side
+    if max(window.width, window.height) > 2 * side and not raster.has_overviews:
+        raise ImageError(
+            f"'{raster.label}' has no overviews, so all of it would have to be sent; "
+            "make it a COG ('gdal_translate -of COG'), or copy it here"
+        )
+    picture = raster.render(window, longest=side)
+    if picture is None:
+        raise ImageError(f"'{raster.label}' holds no data: all its pixels are empty or alike")
+    return _item(raster, window, stored, picture, windows)
+
+
+def _pieces(
+    path: str, options: ReadOptions, known: frozenset[tuple[int, int]], pieces: Sequence[Piece]
+) -> Iterator[Item]:
+    """Some windows of a scene, each shown as it was."""
+    for piece in pieces:
+        place = piece.window
+        if place is not None and (place.x, place.y) in known:
+            yield Item(None, place.width, place.height, window=place, windows=len(pieces))
+            continue
+        with open_raster(path, options.tiles, piece.rendering) as raster:
+            window = place or raster.whole
+            if window.x + window.width > raster.width or window.y + window.height > raster.height:
+                raise ImageError(f"'{raster.label}' has no window {window.x},{window.y}; it has changed since")
+            if is_remote(path):
+                yield _from_overview(raster, window, place, options, len(pieces))
+                continue
+            picture = raster.render(window, longest=_WHOLE_SCENE if place is None else None)
+            if picture is None:
+                raise ImageError(f"'{raster.label}' has nothing to show there; it has changed since")
+            yield _item(raster, window, place, picture, len(pieces))
 
 
 def _plain(path: str, options: ReadOptions, raster: Raster | None) -> Item:

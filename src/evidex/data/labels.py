@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-# A label that is written together has words of three letters at least, and of more than four in the mean: "parkinglot" is made of
-# two, but "chaparral" is not "cha par ral".
+# A label that is written together has words of three letters at least, and of more than four in the mean: "parkinglot"
+# is made of two, but "chaparral" is not "cha par ral".
 _SHORTEST_PART, _MEAN_PART = 3, 4
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.data.sensors import COMMON, NOTHING_TOLD, SENSORS, Sensor, Told, limits, named_bands
 from evidex.documents import parse_json
 from evidex.errors import ImageError, InputError
 
 _SAMPLE_SIDE = 1024
 _SAMPLE_GRID, _SAMPLE_WINDOW = 12, 64
+_LARGEST_REFLECTANCE = 2.0
+_LATER_BASELINE = 4
 
 
 @dataclass(frozen=True)
@@ -27,8 +32,19 @@ class TileOptions:
     """One band or three, counted from 1; None = red, green and blue where the file names them."""
     stretch: tuple[float, float] = (2.0, 98.0)
     """Percentiles that become black and white in data of more than 8 bits."""
+    sensor: str | None = None
+    """One of `SENSORS`, which chooses bands, and black and white by reflectance; ``bands`` win over its bands."""
+    told: Told = NOTHING_TOLD
+    """What a catalog says of this file's bands; what is chosen by hand wins."""
+
+    @property
+    def known_sensor(self) -> Sensor | None:
+        name = self.sensor or self.told.sensor
+        return None if name is None else SENSORS[name]
 
     def __post_init__(self) -> None:
+        if self.sensor is not None and self.sensor not in SENSORS:
+            raise InputError(f"sensor '{self.sensor}' is unknown; known are {', '.join(SENSORS)}")
         if self.tile < 0 or 0 < self.tile < 16:
             raise InputError(f"tile {self.tile} is too small; give at least 16 pixels, or 0 to leave scenes whole")
         if self.overlap < 0 or (self.tile and self.overlap >= self.tile):
@@ -64,9 +80,33 @@ def choose_rendering(source: Any, options: TileOptions, label: str) -> Rendering
         bits = source.tags(bands[0], ns="IMAGE_STRUCTURE").get("NBITS", "8")
         white = 2.0 ** int(bits) - 1 if bits.isdigit() else 255.0
         return Rendering(bands) if white >= 255 else Rendering(bands, (0.0,) * len(bands), (white,) * len(bands))
+    sensor = options.known_sensor
+    if sensor is not None:
+        low, high = _by_reflectance(source, bands, sensor, options.told)
+        return Rendering(bands, (low,) * len(bands), (high,) * len(bands))
     sample = _sample(source, bands)
-    limits = [_limits(band, options.stretch) for band in sample]
-    return Rendering(bands, tuple(low for low, _ in limits), tuple(high for _, high in limits))
+    ends = [_limits(band, options.stretch) for band in sample]
+    return Rendering(bands, tuple(low for low, _ in ends), tuple(high for _, high in ends))
+
+
+def _by_reflectance(source: Any, bands: tuple[int, ...], sensor: Sensor, told: Told) -> tuple[float, float]:
+    """The values that are black and white in a scene of ``sensor``, whether it stores counts or reflectances."""
+    place = bands[0] - 1
+    stated = float(source.scales[place]), float(source.offsets[place])
+    if np.dtype(source.dtypes[place]).kind == "f":
+        values = np.concatenate(_sample(source, bands))
+        if values.size and np.percentile(values, 98) <= _LARGEST_REFLECTANCE:
+            return limits(sensor, Told(), (1.0, 0.0), False)
+    return limits(sensor, told, stated if stated != (1.0, 0.0) and stated[0] > 0 else None, is_later(source.tags()))
+
+
+def is_later(tags: Mapping[str, Any]) -> bool:
+    """Whether the tags of a scene tell that its values are shifted, as those of newer processing baselines are."""
+    known = {name.rpartition(":")[2].upper(): str(value) for name, value in tags.items()}
+    if known.get("BOA_ADD_OFFSET", "").startswith("-") or known.get("RADIO_ADD_OFFSET", "").startswith("-"):
+        return True
+    baseline = re.fullmatch(r"[Nn]?(\d\d)\.?(\d\d)", known.get("PROCESSING_BASELINE", ""))  # 05.09, or N0509
+    return baseline is not None and int(baseline[1]) >= _LATER_BASELINE
 
 
 def _bands(source: Any, options: TileOptions, label: str) -> tuple[int, ...]:
@@ -77,6 +117,10 @@ def _bands(source: Any, options: TileOptions, label: str) -> tuple[int, ...]:
                 "choose others with --bands"
             )
         return options.bands
+    if options.told.bands is not None and max(options.told.bands) <= source.count:
+        return options.told.bands
+    if (sensor := options.known_sensor) is not None:
+        return _bands_of(sensor, source, label)
     names = [colour.name for colour in source.colorinterp]
     if all(name in names for name in ("red", "green", "blue")):
         return tuple(names.index(name) + 1 for name in ("red", "green", "blue"))
@@ -84,7 +128,23 @@ def _bands(source: Any, options: TileOptions, label: str) -> tuple[int, ...]:
         return (1,)
     if source.count == 3:
         return (1, 2, 3)
-    raise ImageError(f"'{label}' has {source.count} bands; choose three with --bands 4,3,2")
+    described = named_bands(source.descriptions, COMMON)
+    if described is not None:
+        return described
+    raise ImageError(f"'{label}' has {source.count} bands; choose three with --bands 4,3,2, or name its --sensor")
+
+
+def _bands_of(sensor: Sensor, source: Any, label: str) -> tuple[int, ...]:
+    """Red, green and blue by the names of the bands, else by their number; an 8-bit picture shows its colours."""
+    described = named_bands(source.descriptions, sensor.names)
+    coloured = named_bands([colour.name for colour in source.colorinterp], COMMON)
+    found = described or (coloured if source.dtypes[0] == "uint8" else None) or sensor.bands.get(source.count)
+    if found is None:
+        raise ImageError(
+            f"'{label}' has {source.count} band{'s' * (source.count > 1)}, and scenes of {sensor.name} have "
+            f"{sensor.counts}; choose with --bands, or index it without --sensor"
+        )
+    return found
 
 
 def _sample(source: Any, bands: tuple[int, ...]) -> list[NDArray[np.float64]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from evidex.data.acquired import acquired_at
 from evidex.data.discover import printable
 from evidex.data.footprints import Footprint, Window, footprint_of
+from evidex.data.remote import GDAL_OPTIONS, first_bytes, is_remote
 from evidex.data.rendering import Rendering, TileOptions, choose_rendering, is_flat, to_bytes
 from evidex.documents import open_regular
 from evidex.errors import ImageError, ImageTooLargeError
@@ -80,6 +82,10 @@ class Raster:
         return self.source.dtypes[0] == "uint8" and self.source.count <= 4 and self.options.bands is None
 
     @property
+    def has_overviews(self) -> bool:
+        return bool(self.source.overviews(self.rendering.bands[0]))
+
+    @property
     def whole(self) -> Window:
         return Window(0, 0, self.width, self.height)
 
@@ -135,12 +141,26 @@ class Raster:
 def raster_driver(path: str | Path) -> str | None:
     """The GDAL driver for the content of ``path``, whatever its name; None if it is no raster format."""
     label = printable(str(path))
-    with open_regular(path, ImageError, label) as stream:
-        try:
-            head = stream.read(16)
-        except OSError as error:
-            raise ImageError(f"'{label}' cannot be read ({(error.strerror or str(error)).lower()})") from None
+    if is_remote(str(path)):
+        head = _remote_head(str(path))
+    else:
+        with open_regular(path, ImageError, label) as stream:
+            try:
+                head = stream.read(16)
+            except OSError as error:
+                raise ImageError(f"'{label}' cannot be read ({(error.strerror or str(error)).lower()})") from None
+    return driver_of(head)
+
+
+def driver_of(head: bytes) -> str | None:
+    """The GDAL driver for content that begins so; None if it is no raster format."""
     return next((driver for driver, magic in _DRIVERS.items() if head.startswith(magic)), None)
+
+
+@lru_cache(maxsize=64)
+def _remote_head(address: str) -> bytes:
+    """Asked for once, though several steps on the way to a picture look at it."""
+    return first_bytes(address, 16, ImageError)
 
 
 @contextmanager
@@ -152,12 +172,13 @@ def open_raster(path: str | Path, options: TileOptions, rendering: Rendering | N
     import rasterio
 
     label = printable(str(path))
+    remote = is_remote(str(path))
     driver = raster_driver(path)
     if driver is None:
         raise ImageError(f"'{label}' is neither TIFF nor JPEG 2000; only those are read by windows")
     with (
         warnings.catch_warnings(),
-        rasterio.Env(GDAL_CACHEMAX=_BLOCK_CACHE, GDAL_PAM_ENABLED="NO"),
+        rasterio.Env(GDAL_CACHEMAX=_BLOCK_CACHE, GDAL_PAM_ENABLED="NO", **(GDAL_OPTIONS if remote else {})),
         _under_a_plain_name(str(path)) as place,
     ):
         warnings.simplefilter("ignore")
@@ -174,7 +195,10 @@ def open_raster(path: str | Path, options: TileOptions, rendering: Rendering | N
 
 @contextmanager
 def _under_a_plain_name(path: str) -> Iterator[str]:
-    """``path``, or a link to it where its name is no UTF-8, which GDAL cannot be told."""
+    """``path`` as GDAL is told it: an address to be read by range, a link where the name is no UTF-8."""
+    if is_remote(path):
+        yield f"/vsicurl/{path}"
+        return
     try:
         path.encode()
     except UnicodeEncodeError:

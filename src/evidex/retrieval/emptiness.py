@@ -51,6 +51,8 @@ def _parts(filters: Filters) -> list[Filters]:
         Filters(bbox=filters.bbox),
         Filters(after=filters.after, before=filters.before),
         Filters(glob=filters.glob),
+        Filters(collection=filters.collection),
+        Filters(max_cloud=filters.max_cloud),
     ]
     return [part for part in parts if part != NO_FILTERS]
 
@@ -59,6 +61,12 @@ def _reason(gallery: Gallery, part: Filters, eligible: Mask, rows: str) -> str:
     if part.glob is not None:
         wider = f"*{part.glob.strip('*')}*"
         return f"the path of none of the {rows} matches '{part.glob}'; try {_other(wider, part.glob)}"
+    if part.collection is not None:
+        return _no_collection(gallery, part.collection, eligible, rows)
+    if part.max_cloud is not None:
+        if not _known(gallery, "cloud_cover", eligible).any():
+            return f"none of the {rows} knows its clouds, so none passes a filter by them; leave it out"
+        return f"none of the {rows} has at most {part.max_cloud:g} % of clouds; allow more"
     if part.bbox is not None:
         if not _known(gallery, "footprint", eligible).any():
             return f"none of the {rows} knows its place, so none lies in the area; leave the area out"
@@ -72,6 +80,14 @@ def _reason(gallery: Gallery, part: Filters, eligible: Mask, rows: str) -> str:
         return f"none of the {rows} has a date, so none passes a filter by time; leave the time out"
     span = pc.min_max(gallery.column("acquired").filter(known)).as_py()
     return f"none of the {rows} was taken in that time; the dated ones are from {span['min']:%F} to {span['max']:%F}"
+
+
+def _no_collection(gallery: Gallery, name: str, eligible: Mask, rows: str) -> str:
+    names = gallery.column("collection").filter(_known(gallery, "collection", eligible)).unique().to_pylist()
+    if not names:
+        return f"none of the {rows} belongs to a collection; leave that out"
+    shown = "', '".join(sorted(names)[:5]) + ("', …" if len(names) > 5 else "'")
+    return f"none of the {rows} is of the collection '{name}'; there are '{shown}"
 
 
 def _other(wider: str, tried: str) -> str:

@@ -16,6 +16,7 @@ from evidex.retrieval.short_questions import forms_of
 from evidex.retrieval.spelling import question_of
 
 if TYPE_CHECKING:
+    from evidex.data.rendering import TileOptions
     from evidex.encoders.model import Model
 
 _PICTURES_AT_ONCE = 64
@@ -39,22 +40,28 @@ class _Asking:
         return self.model.encode_images(images, batch_size=batch_size)
 
 
-def encode(model: Model, queries: Sequence[Query], direction: Direction) -> NDArray[np.float32]:
-    """Unit rows of texts or images."""
+def encode(
+    model: Model, queries: Sequence[Query], direction: Direction, ways: Sequence[TileOptions] = ()
+) -> NDArray[np.float32]:
+    """Unit rows of texts or images; ``ways`` are those in which example files may be read."""
     if direction == "text":
         return _Asking(model).encode_texts([question_of(query, model.domain).text for query in queries])
     parts = [queries[start : start + _PICTURES_AT_ONCE] for start in range(0, len(queries), _PICTURES_AT_ONCE)]
-    return np.concatenate([model.encode_images([picture_of(query) for query in part]) for part in parts])
+    return np.concatenate([model.encode_images([picture_of(query, ways) for query in part]) for part in parts])
 
 
 def encode_again(
-    model: Model, queries: Sequence[Query], direction: Direction, refining: Refining
+    model: Model,
+    queries: Sequence[Query],
+    direction: Direction,
+    refining: Refining,
+    ways: Sequence[TileOptions] = (),
 ) -> NDArray[np.float32]:
     """The same for queries that are asked again in other forms."""
     # Every query draws as if it were the only one: the same query gets the same answer in any batch.
     alone = [0] * len(queries)
     known = model.domain
-    asked = [question_of(query, known).text if direction == "text" else picture_of(query) for query in queries]
+    asked = [question_of(query, known).text if direction == "text" else picture_of(query, ways) for query in queries]
     return refine_queries(_Asking(model), asked, direction, refining.forms, refining.seed, indices=alone)
 
 

@@ -1,4 +1,4 @@
-"""Which rows a query may find: by kind, place, time and path, decided before the scan."""
+"""Which rows a query may find: by kind, place, time, path and what a catalog tells, decided before the scan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Target = Literal["images", "texts"]
 
 @dataclass(frozen=True)
 class Filters:
-    """All that are set must hold; a row that does not know its place or time fails a filter on it."""
+    """All that are set must hold; a row that does not know its place, time or clouds fails a filter on it."""
 
     bbox: Bounds | None = None
     """Rows whose footprint's box touches this one."""
@@ -30,8 +30,14 @@ class Filters:
     """Taken earlier than this."""
     glob: str | None = None
     """Matches the path, or its end: ``*.tif``, ``2024/*``, ``/archive/**``."""
+    collection: str | None = None
+    """Of this STAC collection."""
+    max_cloud: float | None = None
+    """With no more clouds than this, in percent."""
 
     def __post_init__(self) -> None:
+        if self.max_cloud is not None and not 0.0 <= self.max_cloud <= 100.0:
+            raise InputError(f"max_cloud is {self.max_cloud:g}; give percent, 0 to 100")
         if self.bbox is not None:
             _check_box(self.bbox)
         for name in ("after", "before"):
@@ -81,6 +87,11 @@ class Selector:
             kept = kept & (self._acquired() < filters.before.timestamp())
         if filters.glob is not None:
             kept = kept & self._matches(filters.glob)
+        if filters.collection is not None:
+            kept = kept & self._in_collection(filters.collection)
+        if filters.max_cloud is not None:
+            clouds = self._rows.column("cloud_cover").to_numpy(zero_copy_only=False)
+            kept = kept & (clouds <= filters.max_cloud)  # NaN, where unknown, is not
         return None if kept.all() else kept
 
     def _in_box(self, box: Bounds) -> Mask:
@@ -101,6 +112,12 @@ class Selector:
             micros = self._rows.column("acquired").cast(pa.int64())
             self._times = micros.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / 1e6
         return self._times
+
+    def _in_collection(self, name: str) -> Mask:
+        import pyarrow.compute as pc
+
+        same = pc.equal(self._rows.column("collection"), name).fill_null(False)
+        return np.asarray(same.to_numpy(zero_copy_only=False), np.bool_)
 
     def _matches(self, pattern: str) -> Mask:
         paths = self._rows.column("path").dictionary_encode()  # a scene's tiles share one path

@@ -30,23 +30,14 @@ from evidex.retrieval.gallery_folder import folder_of, held
 from evidex.retrieval.gallery_info import GalleryInfo, read_info
 from evidex.retrieval.gallery_making import make_gallery
 from evidex.retrieval.gallery_model import check_model, load_model_of
-from evidex.retrieval.rows import Row, WrittenRows, from_table, stored_path, to_table, vectors_in
+from evidex.retrieval.rows import NOT_FOR_HITS, Row, WrittenRows, from_table, records_in, to_table
 from evidex.retrieval.scan.precision import Precision, ScanVectors, scan_vectors
 from evidex.retrieval.sealing import complete, seal_table
 from evidex.retrieval.soundness.checks import FileChecks
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
 from evidex.retrieval.soundness.seal import Digest, Seal
-from evidex.retrieval.table import (
-    add_missing_columns,
-    batches,
-    compact,
-    files_of,
-    id_filter,
-    newest_table,
-    open_table,
-    reading,
-)
-from evidex.retrieval.taking import column, take
+from evidex.retrieval.table import add_missing_columns, batches_of, compact, files_of, newest_table, open_table, reading
+from evidex.retrieval.taking import IDS_AT_ONCE, column, id_filter, take, with_ids
 from evidex.retrieval.vector_file import map_vectors
 from evidex.retrieval.written_rows import commit_fragments
 from evidex.storage.objects import ObjectPlace, Place, place_of
@@ -58,7 +49,6 @@ if TYPE_CHECKING:
     from evidex.retrieval.indexing import IndexOptions, IndexReport
 
 _KEEP_VERSIONS = timedelta(hours=1)
-_IDS_AT_ONCE = 1000
 _LOG = logging.getLogger("evidex.gallery")
 
 
@@ -199,7 +189,7 @@ class Gallery:
         """The rows at these positions, in their order."""
         if not len(positions):
             return []
-        names = [name for name in self._dataset.schema.names if name != "vector"]
+        names = [name for name in self._dataset.schema.names if name not in NOT_FOR_HITS]
         with reading(self.place):
             return from_table(take(self._table, positions, names))
 
@@ -212,12 +202,8 @@ class Gallery:
 
     def find_with_vectors(self, ids: Sequence[str]) -> list[tuple[Row, NDArray[np.float32]]]:
         """The rows with these ids and their vectors, in the table's order."""
-        found: list[tuple[Row, NDArray[np.float32]]] = []
-        for start in range(0, len(ids), _IDS_AT_ONCE):
-            with reading(self.place):
-                table = self._table.to_table(filter=id_filter(ids[start : start + _IDS_AT_ONCE]))
-                found += zip(from_table(table), vectors_in(table), strict=True)
-        return found
+        with reading(self.place):
+            return list(with_ids(self._table, ids))
 
     def column(self, name: str) -> Any:
         """One column of all rows as an Arrow array, kept until the gallery moves on."""
@@ -230,22 +216,17 @@ class Gallery:
         """All rows, as far as ``columns`` go; paths come as the system names them."""
         names = [*columns, *(["raw_path"] if "path" in columns else [])]
         for batch in self.batches(names):
-            for record in batch.to_pylist():
-                if "path" in record:
-                    record["path"] = stored_path(record["path"], record.pop("raw_path"))
-                yield record
+            yield from records_in(batch)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """All rows in their order as Arrow batches."""
-        return batches(self.place, self._table, columns)
+        return batches_of(self.place, self._table, columns)
 
     def open_image(self, row: Row, *, longest: int = 512) -> Image:
         """The picture of a row as it was encoded, at most ``longest`` pixels a side."""
-        from evidex.data.items import read_window
+        from evidex.retrieval.pictures import picture_of_row
 
-        if row.kind == "text":
-            raise NotFoundError(f"'{row.id}' is a text and has no picture")
-        return read_window(row.path, row.window, row.rendering, longest)
+        return picture_of_row(row, longest, lambda: self.find(row.id).thumbnail)
 
     def add(
         self,
@@ -282,6 +263,15 @@ class Gallery:
                 self._committed()
             yield
 
+    @property
+    def notes(self) -> dict[str, str]:
+        """What is kept about the whole gallery, such as how its scenes were read."""
+        return dict(self._dataset.config())
+
+    def note(self, notes: dict[str, str]) -> None:
+        self._table.update_config(notes)
+        self._committed()
+
     def forget_losses(self) -> None:
         """What was lost has been looked for again."""
         if self.checks.lost:
@@ -315,9 +305,9 @@ class Gallery:
             self._committed()
 
     def remove(self, ids: Sequence[str]) -> None:
-        for start in range(0, len(ids), _IDS_AT_ONCE):
+        for start in range(0, len(ids), IDS_AT_ONCE):
             with telling_full_disk(self.place):
-                self._table.delete(id_filter(ids[start : start + _IDS_AT_ONCE]))
+                self._table.delete(id_filter(ids[start : start + IDS_AT_ONCE]))
             self._committed()
 
     def compact(self) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from evidex.data.footprints import Footprint, Window
+from evidex.data.rendering import Rendering
+from evidex.data.stac.item import StacItem
 from evidex.retrieval.rows import Kind, Row
 
 
@@ -30,6 +32,10 @@ class Hit:
     footprint: Footprint | None
     crs: str | None
     acquired: datetime | None
+    item: StacItem | None = None
+    """The item of the catalog that it comes from."""
+    rendering: Rendering | None = None
+    """How a raster is shown."""
 
     @classmethod
     def of(cls, row: Row, rank: int, score: float) -> Hit:
@@ -47,6 +53,8 @@ class Hit:
             footprint=row.footprint,
             crs=row.crs,
             acquired=row.acquired,
+            item=row.item,
+            rendering=row.rendering,
         )
 
     @property
@@ -59,6 +67,8 @@ class Hit:
         """Upper left, upper right, lower right, lower left corner of the picture, each longitude and latitude."""
         if self.footprint is None or len(self.footprint.ring) % 4:
             return None
+        if self.crs is None and len(self.footprint.ring) != 4:
+            return None  # an outline that a catalog tells, and not the picture's edge
         # The ring begins at the upper left corner and runs down the left side.
         side = len(self.footprint.ring) // 4
         return [list(self.footprint.ring[i * side]) for i in (0, 3, 2, 1)]
@@ -77,7 +87,10 @@ class Hit:
             "footprint": None if self.footprint is None else self.footprint.geojson(),
             "corners": self.corners,
             "crs": self.crs,
-            "acquired": None if self.acquired is None else _utc(self.acquired),
+            "acquired": None if self.acquired is None else utc(self.acquired),
+            "item": None if self.item is None else self.item.id,
+            "collection": None if self.item is None else self.item.collection,
+            "cloud_cover": None if self.item is None else self.item.cloud_cover,
         }
 
 
@@ -94,5 +107,5 @@ class Refinement:
     uncertainty_before: float
 
 
-def _utc(time: datetime) -> str:
+def utc(time: datetime) -> str:
     return time.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evidex.data.discover import printable
 from evidex.errors import InputError
+
+if TYPE_CHECKING:
+    from evidex.data.rendering import TileOptions
 
 Query = Any
 Direction = Literal["text", "image"]
@@ -33,11 +37,14 @@ def check_query(query: object, direction: Direction) -> None:
         raise InputError(f"the image to search for is {query!r:.60}; give a path or a Pillow image")
 
 
-def picture_of(query: Query) -> Any:
-    """An example file as it would be indexed, 16-bit and many-banded ones too; a picture as it is."""
-    from evidex.data.items import read_whole
+def picture_of(query: Query, ways: Sequence[TileOptions] = ()) -> Any:
+    """An example file as it would be indexed, 16-bit and many-banded ones too; a picture as it is.
 
-    return read_whole(str(query)) if isinstance(query, str | Path) else query
+    ``ways``: how the gallery's own scenes are read.
+    """
+    from evidex.data.items import read_example
+
+    return read_example(str(query), ways) if isinstance(query, str | Path) else query
 
 
 def shown(query: Query) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.data.reading_notes import readings_of
 from evidex.errors import InputError, NotFoundError
 from evidex.retrieval.answers import Answer, Timings
 from evidex.retrieval.certainty.policy import ABSTAIN_RATIO, Judged, Policy
@@ -191,7 +192,8 @@ class Retriever:
         """Scan, decide which queries are asked again, ask these, and say how the answers stand."""
         model, top = self.gallery.model, search.top
         start = time.perf_counter()
-        vectors = encode(model, queries, search.direction)
+        ways = readings_of(self.gallery.notes) if search.direction == "image" else ()
+        vectors = encode(model, queries, search.direction, ways)
         encoded = time.perf_counter()
         seen = self.rows.scan(vectors, rows, top if policy is None else max(top, policy.least_top))
         scanned = time.perf_counter()
@@ -204,7 +206,7 @@ class Retriever:
         final = list(first)
         again = [i for i, case in enumerate(cases) if case.asks_again]
         if again:
-            forms = encode_again(model, [queries[i] for i in again], search.direction, search.refine)
+            forms = encode_again(model, [queries[i] for i in again], search.direction, search.refine, ways)
             for place, part in zip(again, self.rows.scan(forms, rows, top), strict=True):
                 final[place] = part
         asked = time.perf_counter()

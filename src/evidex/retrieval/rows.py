@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from evidex.data.discover import printable
 from evidex.data.footprints import Footprint, Window
 from evidex.data.rendering import Rendering
+from evidex.data.stac.item import COLUMNS, StacItem
 
 Kind = Literal["image", "tile", "text"]
 
@@ -46,6 +47,10 @@ class Row:
     """The options a raster was read with, and the state of files read along with it; others make other rows."""
     complete: bool = True
     """Set on the last row of a file: without it the file's rows are only begun."""
+    item: StacItem | None = None
+    """The item of a catalog that names the file; None where it was found by itself."""
+    thumbnail: bytes | None = None
+    """A small JPEG, of files on other machines; not among what is read for a hit."""
 
     @property
     def caption(self) -> str | None:
@@ -82,8 +87,12 @@ def text_id(text: str, source: str) -> str:
     return hashlib.blake2b(f"text\0{source}\0{text}".encode(), digest_size=12).hexdigest()
 
 
-LATER_COLUMNS = frozenset({"ctime_ns"})
+LATER_COLUMNS = frozenset({"ctime_ns", "thumbnail", *COLUMNS})
 """Tables of earlier versions lack these until something is next written to them."""
+
+
+NOT_FOR_HITS = frozenset({"vector", "thumbnail"})
+"""Columns that are left where they are when rows are looked up by the thousand."""
 
 
 def row_schema(dim: int) -> Any:
@@ -110,6 +119,8 @@ def row_schema(dim: int) -> Any:
             pa.field("rendering", pa.string()),
             pa.field("reading", pa.string()),
             pa.field("complete", pa.bool_(), nullable=False),
+            *(pa.field(name, pa.float64() if name == "cloud_cover" else pa.string()) for name in COLUMNS),
+            pa.field("thumbnail", pa.binary()),
             pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
         ]
     )
@@ -146,6 +157,14 @@ def vectors_in(table: Any) -> NDArray[np.float32]:
     return np.asarray(flat, dtype=np.float32).reshape(len(array), array.type.list_size)
 
 
+def records_in(batch: Any) -> Iterator[dict[str, Any]]:
+    """The rows of an Arrow batch as far as it has columns; paths come as the system names them."""
+    for record in batch.to_pylist():
+        if "path" in record:
+            record["path"] = stored_path(record["path"], record.pop("raw_path"))
+        yield record
+
+
 def stored_path(path: str, raw: bytes | None) -> str:
     return path if raw is None else os.fsdecode(raw)
 
@@ -172,6 +191,8 @@ def _stored(row: Row) -> dict[str, Any]:
         "rendering": row.rendering.dumps() if row.rendering else None,
         "reading": row.reading,
         "complete": row.complete,
+        **(row.item.columns() if row.item else dict.fromkeys(COLUMNS)),
+        "thumbnail": row.thumbnail,
     }
 
 
@@ -197,4 +218,6 @@ def _loaded(record: dict[str, Any]) -> Row:
         rendering=Rendering.loads(record["rendering"]) if record["rendering"] else None,
         reading=record["reading"],
         complete=record["complete"],
+        item=StacItem.of_columns(record),
+        thumbnail=record.get("thumbnail"),
     )

@@ -115,13 +115,13 @@ def files_of(folder: Place, dataset: Any) -> list[str]:
     return names
 
 
-def batches(folder: Place, dataset: Any, columns: Sequence[str] | None) -> Iterator[Any]:
+def batches_of(folder: Place, dataset: Any, columns: Sequence[str] | None) -> Iterator[Any]:
     """All rows in their order as Arrow batches."""
     with reading(folder):
-        found = dataset.to_batches(columns=columns, scan_in_order=True)
+        batches = dataset.to_batches(columns=columns, scan_in_order=True)
     while True:
         with reading(folder):
-            batch = next(found, None)
+            batch = next(batches, None)
         if batch is None:
             return
         yield batch
@@ -131,11 +131,6 @@ def compact(folder: Place, dataset: Any) -> None:
     """Join the many small pieces that commits leave."""
     with telling_full_disk(folder):
         dataset.optimize.compact_files(target_rows_per_fragment=_ROWS_IN_FRAGMENT, materialize_deletions_threshold=0.0)
-
-
-def id_filter(ids: Sequence[str]) -> str:
-    """The condition, in Lance's SQL, that a row has one of ``ids``."""
-    return "id IN (" + ", ".join("'" + row_id.replace("'", "''") + "'" for row_id in ids) + ")"
 
 
 @contextmanager

@@ -5,12 +5,16 @@ Lance's own ways to them load its query engine, a tenth of what a cold search ho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from evidex.retrieval.rows import LATER_COLUMNS, Row, from_table, row_schema, vectors_in
+
+IDS_AT_ONCE = 1000
 _FEW_ROWS = 1 << 14
 
 
@@ -35,8 +39,13 @@ def take(dataset: Any, positions: Sequence[int], columns: Sequence[str]) -> Any:
 
 
 def column(dataset: Any, name: str) -> Any:
-    """One column of all rows as an Arrow array; many rows are read faster by the engine."""
+    """One column of all rows as an Arrow array; many rows are read faster by the engine.
+
+    A column that tables of earlier versions lack holds nothing there.
+    """
     rows = dataset.count_rows()
+    if _lacks(dataset, name):
+        return _nothing(name, rows)
     few = 0 < rows <= _FEW_ROWS
     table = take(dataset, range(rows), [name]) if few else dataset.to_table(columns=[name])
     return table.column(0).combine_chunks()
@@ -67,9 +76,33 @@ def column_between(dataset: Any, name: str, first: int, stop: int) -> Any:
     """One column of the rows from ``first`` on, up to but without ``stop``; other fragments are not read."""
     import pyarrow as pa
 
+    if _lacks(dataset, name):
+        return _nothing(name, stop - first)
     pieces = pieces_between(dataset, first, stop)
     if not pieces:
         return pa.array([], dataset.schema.field(name).type)
     held = [piece.fragment for piece in pieces]
     table = dataset.scanner(columns=[name], fragments=held, scan_in_order=True).to_table()
     return table.column(0).slice(pieces[0].first, stop - first).combine_chunks()
+
+
+def _lacks(dataset: Any, name: str) -> bool:
+    return name in LATER_COLUMNS and name not in dataset.schema.names
+
+
+def _nothing(name: str, rows: int) -> Any:
+    import pyarrow as pa
+
+    return pa.nulls(rows, row_schema(1).field(name).type)
+
+
+def id_filter(ids: Sequence[str]) -> str:
+    """The condition, in Lance's SQL, that a row has one of ``ids``."""
+    return "id IN (" + ", ".join("'" + row_id.replace("'", "''") + "'" for row_id in ids) + ")"
+
+
+def with_ids(dataset: Any, ids: Sequence[str]) -> Iterator[tuple[Row, NDArray[np.float32]]]:
+    """The rows with these ids and their vectors, in the table's order."""
+    for start in range(0, len(ids), IDS_AT_ONCE):
+        table = dataset.to_table(filter=id_filter(ids[start : start + IDS_AT_ONCE]))
+        yield from zip(from_table(table), vectors_in(table), strict=True)

@@ -6,6 +6,9 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from evidex.data.reading_notes import readings_of
+from evidex.data.remote import is_remote
+from evidex.data.rendering import TileOptions
 from evidex.errors import DamagedError, ImageError, NotFoundError
 from evidex.files import sha256_of
 from evidex.retrieval.gallery import Gallery
@@ -30,6 +33,10 @@ class Items:
         with self._lock:
             if self._gallery.refresh():
                 self._rows.clear()
+
+    def ways(self) -> tuple[TileOptions, ...]:
+        """Those in which an example may be read: as the gallery's scenes were."""
+        return readings_of(self._gallery.notes)
 
     def row(self, row_id: str) -> Row:
         with self._lock:
@@ -60,7 +67,8 @@ class Items:
         """The row's picture, if its file is still the one that was indexed."""
         if row.kind == "text":
             raise NotFoundError(f"'{row.id}' is a text and has no picture")
-        _check_unchanged(row)
+        if not is_remote(row.path):  # of what lies elsewhere the gallery's own small picture is shown
+            _check_unchanged(row)
         return self._gallery.open_image(row, longest=longest)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,10 @@ from starlette.requests import Request
 
 from evidex.data.discover import printable
 from evidex.data.images import decode_image
-from evidex.errors import ImageError, InputError
+from evidex.data.items import read_example
+from evidex.data.rendering import Rendering, TileOptions
+from evidex.data.tiles import driver_of, open_raster
+from evidex.errors import ImageError, ImageTooLargeError, InputError
 from evidex.retrieval.queries import check_query
 from evidex.server.schemas import ImageRequest, SearchRequest
 from evidex.server.settings import Settings
@@ -56,15 +61,44 @@ async def _upload(request: Request) -> Upload:
     return Upload(name or "the picture", content, ImageRequest.model_validate(fields))
 
 
-def decode_upload(upload: Upload, settings: Settings) -> Image:
-    """The picture, no larger than it is looked at."""
+def decode_upload(upload: Upload, settings: Settings, ways: Sequence[TileOptions] = ()) -> Image:
+    """The picture, no larger than it is looked at; a scene of many bands in one of the ways the gallery's are read."""
     content = upload.content
     if not content:
         raise ImageError(f"'{upload.name}' is empty; send the file's bytes")
+    if driver_of(content[:16]) is not None:
+        return _decode_scene(upload, settings, ways)
     picture = decode_image(content, max_pixels=settings.max_pixels, name=upload.name)
     # Waiting pictures take memory; scenes are indexed no larger than this either.
     picture.thumbnail((_LONGEST, _LONGEST))
     return picture
+
+
+def _decode_scene(upload: Upload, settings: Settings, ways: Sequence[TileOptions]) -> Image:
+    """As a file with that content would be read; GDAL is given a file, which it reads by parts."""
+    with tempfile.NamedTemporaryFile(prefix="evidex-") as file:
+        file.write(upload.content)
+        file.flush()
+        try:
+            _check_size(file.name, settings.max_pixels)
+            picture = read_example(file.name, ways, settings.max_pixels)
+        except ImageError as error:
+            raise type(error)(str(error).replace(file.name, upload.name)) from None
+    picture.thumbnail((_LONGEST, _LONGEST))
+    return picture
+
+
+def _check_size(path: str, max_pixels: int) -> None:
+    """Refuse a scene that takes long to read, however few bytes it has, before any pixel of it is decoded."""
+    try:
+        with open_raster(path, TileOptions(), Rendering((1,))) as raster:
+            width, height = raster.width, raster.height
+    except ImageTooLargeError:
+        raise
+    except ImageError:
+        return  # Pillow may know it all the same, and then looks at its size
+    if width * height > max_pixels:
+        raise ImageTooLargeError(f"'{path}' has {width}×{height} pixels, over {max_pixels}")
 
 
 def check_text(text: str) -> str:

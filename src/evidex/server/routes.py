@@ -81,7 +81,7 @@ def search_router(service: Service) -> APIRouter:
         """The text or picture, and what to call it."""
         if isinstance(question, Upload):
             upload = question
-            picture = service.pictures.run(lambda: decode_upload(upload, settings))
+            picture = service.pictures.run(lambda: decode_upload(upload, settings, service.items.ways()))
             return await within(settings.request_seconds, picture), upload.name
         if question.text is not None and question.item is None:
             return check_text(question.text), None

@@ -35,6 +35,9 @@ _HIT: dict[str, Any] = {
     "corners": [[-1.2, 39.1], [-1.1, 39.1], [-1.1, 39.0], [-1.2, 39.0]],
     "crs": "EPSG:32630",
     "acquired": "2021-06-01T10:45:00Z",
+    "item": None,
+    "collection": None,
+    "cloud_cover": None,
 }
 _ANSWER: dict[str, Any] = {
     "query": "planes beside a terminal",
@@ -89,14 +92,19 @@ class _Question(BaseModel):
     after: Annotated[str | None, Field(max_length=40, description="Taken at this time or later.")] = None
     before: Annotated[str | None, Field(max_length=40, description="Taken earlier than this.")] = None
     glob: Annotated[str | None, Field(max_length=300, description="Matches the path, or its end.")] = None
+    collection: Annotated[str | None, Field(max_length=300, description="Of this STAC collection.")] = None
+    max_cloud: Annotated[float | None, Field(ge=0, le=100, description="Most clouds, in percent.")] = None
 
     @property
     def refine(self) -> Refining:
         return _REFINE[self.mode]
 
     def filters(self) -> Filters:
-        box = None if self.bbox is None else Bounds(*self.bbox)
-        return Filters(box, _time(self.after, "after"), _time(self.before, "before"), self.glob)
+        return self._filters(None if self.bbox is None else Bounds(*self.bbox))
+
+    def _filters(self, box: Bounds | None) -> Filters:
+        after, before = _time(self.after, "after"), _time(self.before, "before")
+        return Filters(box, after, before, self.glob, self.collection, self.max_cloud)
 
 
 class SearchRequest(_Question):
@@ -122,8 +130,7 @@ class ImageRequest(_Question):
     bbox: Annotated[str | None, Field(max_length=200, description="west,south,east,north in degrees.")] = None  # type: ignore[assignment]
 
     def filters(self) -> Filters:
-        box = None if self.bbox is None else _box(self.bbox)
-        return Filters(box, _time(self.after, "after"), _time(self.before, "before"), self.glob)
+        return self._filters(None if self.bbox is None else _box(self.bbox))
 
 
 class BatchRequest(_Question):
@@ -143,14 +150,13 @@ class WindowOut(BaseModel):
     height: int
 
 
-class ItemOut(BaseModel):
-    """One row of the gallery."""
+class _RowOut(BaseModel):
+    """What is told of a row wherever it is."""
 
     id: str
     kind: Literal["image", "tile", "text"]
     path: str
     caption: str | None
-    captions: list[str]
     width: int | None
     height: int | None
     window: WindowOut | None
@@ -158,28 +164,26 @@ class ItemOut(BaseModel):
     corners: list[tuple[float, float]] | None = Field(description="Upper left, upper right, lower right, lower left.")
     crs: str | None
     acquired: datetime | None
+    item: str | None = Field(default=None, description="The STAC item that it comes from.")
+    collection: str | None = None
+    cloud_cover: float | None = Field(default=None, description="Percent.")
+
+
+class ItemOut(_RowOut):
+    """One row of the gallery."""
+
+    captions: list[str]
     size: int = Field(description="Bytes of the file.")
     sha256: str
 
 
-class HitOut(BaseModel):
+class HitOut(_RowOut):
     """One row that was found; its score is the cosine between query and row."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_HIT]})
 
     rank: int
-    id: str
     score: float
-    kind: Literal["image", "tile", "text"]
-    path: str
-    caption: str | None
-    width: int | None
-    height: int | None
-    window: WindowOut | None
-    footprint: dict[str, Any] | None = Field(description="GeoJSON geometry in WGS84.")
-    corners: list[tuple[float, float]] | None = Field(description="Upper left, upper right, lower right, lower left.")
-    crs: str | None
-    acquired: datetime | None
 
 
 class RefinementOut(BaseModel):

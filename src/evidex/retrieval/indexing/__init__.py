@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evidex.data.discover import Findings, discover
+from evidex.data.reading_notes import noted
+from evidex.data.stac.finding import Found, find
 from evidex.errors import InputError
 from evidex.progress import Progress, silent
 from evidex.retrieval.indexing.options import IndexOptions
@@ -28,21 +29,25 @@ def index_paths(
     gallery: IndexTarget, places: Sequence[str | Path], options: IndexOptions, progress: Progress = silent
 ) -> IndexReport:
     """Index what lies under ``places``; a file that cannot be indexed is in the report with its reason."""
-    return index_found(gallery, lambda: discover(places), options, progress)
+    return index_found(gallery, lambda: find(places, options.asset), options, progress)
 
 
 def index_found(
     gallery: IndexTarget,
-    find: Callable[[], Findings],
+    finding: Callable[[], Found],
     options: IndexOptions,
     progress: Progress = silent,
     captions: Mapping[str, tuple[str, ...]] | None = None,
 ) -> IndexReport:
-    """Index what ``find`` finds once the gallery is held; ``captions`` by path, else those beside the files."""
+    """Index what ``finding`` finds once the gallery is held; ``captions`` by path, else those beside the files."""
     started = time.monotonic()
     with gallery.writing():
-        run = IndexRun(gallery, find(), options, progress, captions)
+        found = finding()
+        run = IndexRun(gallery, found, options, progress, captions)
         run.work()
+        told = {asset.told.sensor for assets in found.assets.values() for asset in assets}
+        if notes := noted(gallery.notes, options.read.tiles, told):
+            gallery.note(notes)
         gallery.forget_losses()
         gallery.vectors  # noqa: B018 (mapped now, so that the first search need not)
         report = run.report(time.monotonic() - started)

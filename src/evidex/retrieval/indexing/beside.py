@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evidex.data.discover import IMAGE_SUFFIXES
+from evidex.data.remote import is_remote
 
 # Of files whose names go on after the raster's without a dot, only these are read with it.
 _METADATA = re.compile(r"_(rpc|rpb|imd|mtl|metadata)\.\w+", re.IGNORECASE)
@@ -36,6 +37,8 @@ class Beside:
         They have its name up to its ending and go on after it, as in ``scene.tfw``, ``scene.tif.ovr`` and
         ``scene_RPC.txt``. The word tells what they hold and not where they lie: it is the same after a move.
         """
+        if is_remote(path):
+            return ""
         if path not in self._words:
             folder, name = os.path.split(path)
             stem = os.path.splitext(name)[0]  # noqa: PTH122 (a path may hold bytes that are no UTF-8)

@@ -126,7 +126,8 @@ class Commits:
     def _source(self, state: FileUnderWay) -> KnownFile | None:
         copy = state.copy
         assert copy is not None
-        return self._known.with_content(copy.sha256, self._maker.reading(copy.path, copy.raster), copy.path)
+        reading, own = self._maker.reading(copy.path, copy.raster), self._maker.is_catalogued(copy.path)
+        return self._known.with_content(copy.sha256, reading, copy.path, own=own)
 
     def _moved(self, sources: Mapping[str, KnownFile], roots: frozenset[str]) -> dict[str, str]:
         """The files that were taken away, and under which of the copies they live on."""

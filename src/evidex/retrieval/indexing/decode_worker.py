@@ -19,7 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.data.discover import FoundFile, printable
-from evidex.data.items import Item, ReadOptions, read_items
+from evidex.data.images import small_jpeg
+from evidex.data.items import Item, Piece, ReadOptions, read_items
+from evidex.data.remote import is_remote
+from evidex.data.sensors import NOTHING_TOLD, Told
+from evidex.data.stac.finding import remote_digest
 from evidex.data.tiles import raster_driver
 from evidex.errors import ImageError
 
@@ -55,6 +59,10 @@ class DecodeTask:
     """Whether to say what the content is and wait for a word before decoding."""
     known: frozenset[tuple[int, int]] = frozenset()
     known_sha256: str = ""
+    pieces: tuple[Piece, ...] = ()
+    """What of it is wanted, where that is not all."""
+    told: Told = NOTHING_TOLD
+    """What a catalog says of its bands."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,8 @@ class Picture:
     item: Item
     last: bool
     """Whether it is the last of its file, and all windows of it could be read."""
+    thumbnail: bytes | None = None
+    """Of what lies on another machine."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +172,9 @@ def _messages(task: DecodeTask, settings: WorkerSettings, connection: Connection
     """Read one file. What is said of a content holds for the bytes that were hashed: the file was the same before and
     after, by times that no program can set back."""
     path = task.file.path
+    if is_remote(path):
+        yield from _remote_messages(task, settings)
+        return
     try:
         file = _settled(path)
         with open(path, "rb") as stream:  # noqa: PTH123 (a path may hold bytes that are no UTF-8)
@@ -183,21 +196,32 @@ def _messages(task: DecodeTask, settings: WorkerSettings, connection: Connection
             return
     known = task.known if (sha256, file) == (task.known_sha256, task.file) else frozenset()
     try:
-        yield from _pictures(file, sha256, raster, known, settings)
+        yield from _pictures(replace(task, file=file, known=known), sha256, raster, settings)
     except ImageError as error:
         yield Failed(path, _reason(error, path)) if _is_still(file) else _changed(path)
     except MemoryError:
         yield Failed(path, "needs more memory than a decoder may take")
 
 
-def _pictures(
-    file: FoundFile, sha256: str, raster: bool, known: frozenset[tuple[int, int]], settings: WorkerSettings
-) -> Iterator[Message]:
-    path = file.path
+def _remote_messages(task: DecodeTask, settings: WorkerSettings) -> Iterator[Message]:
+    """The same for a file on another machine, of which only parts are fetched; what fails there may work again."""
+    path = task.file.path
+    try:
+        raster = raster_driver(path) is not None
+        yield from _pictures(task, remote_digest(task.file), raster, settings)
+    except ImageError as error:
+        yield Failed(path, _reason(error, path), changed=True)
+    except MemoryError:
+        yield Failed(path, "needs more memory than a decoder may take")
+
+
+def _pictures(task: DecodeTask, sha256: str, raster: bool, settings: WorkerSettings) -> Iterator[Message]:
+    file, path = task.file, task.file.path
+    options = replace(settings.read, tiles=replace(settings.read.tiles, told=task.told))
     pictures = windows = done = unreadable = 0
     problem: str | None = None
     held: Picture | None = None  # the last picture must say that it is the last
-    for item in read_items(path, settings.read, known):
+    for item in read_items(path, options, task.known, task.pieces):
         windows, done = item.windows, done + 1
         if item.problem is not None:
             unreadable, problem = unreadable + 1, problem or item.problem
@@ -210,7 +234,8 @@ def _pictures(
         pixels = fitted(item.picture, settings.fit)
         if not _is_still(file):
             break
-        held = Picture(path, sha256, raster, file, pixels, replace(item, picture=None), last=False)
+        small = small_jpeg(item.picture) if is_remote(path) else None
+        held = Picture(path, sha256, raster, file, pixels, replace(item, picture=None), last=False, thumbnail=small)
         pictures += 1
     if not _is_still(file):
         yield _changed(path)
@@ -244,6 +269,8 @@ def _settled(path: str) -> FoundFile | None:
 
 
 def _is_still(file: FoundFile) -> bool:
+    if is_remote(file.path):
+        return True
     try:
         return FoundFile.at(file.path) == file
     except OSError:

@@ -24,6 +24,7 @@ Content = tuple[str, str | None]
 """What rows are made of: the bytes, and how they were read."""
 Encoded = tuple[Row, NDArray[np.float32]]
 _WRITES_BETWEEN_COMPACTIONS = 128
+_ROWS_DESCRIBED_AT_ONCE = 10_000
 
 _COLUMNS = (
     "id",
@@ -38,6 +39,7 @@ _COLUMNS = (
     "reading",
     "complete",
     "captions",
+    "catalog",
 )
 
 
@@ -64,6 +66,8 @@ class KnownFile:
     """With the place where each tile begins; a picture that is not cut has none."""
     last: str | None = None
     """The row that says that the others are all there."""
+    catalog: str | None = None
+    """The catalog whose items tell of it."""
 
     @property
     def complete(self) -> bool:
@@ -93,6 +97,7 @@ class KnownFiles:
                 doubled = known is not None and record["id"] in known.ids
                 file = self._noted(record["path"], state, place, record["id"], record["complete"])
                 file.captions = tuple(record["captions"] or ())
+                file.catalog = record["catalog"]
                 if doubled:
                     self._distrust(file)
         self.before = frozenset(self._files)
@@ -107,30 +112,41 @@ class KnownFiles:
             self._gallery.compact()
             self._tidied = self.writes
 
+    def catalogs(self) -> dict[str, str | None]:
+        """All paths, with the catalog that tells of each."""
+        return {path: file.catalog for path, file in self._files.items()}
+
     def files(self) -> list[KnownFile]:
         return list(self._files.values())
 
     def get(self, path: str) -> KnownFile | None:
         return self._files.get(path)
 
-    def as_found(self, file: FoundFile, reading: Callable[[str], str | None]) -> KnownFile | None:
-        """The rows that were made of the file as it lies there now; ``reading`` is how a raster would be read now."""
+    def as_found(self, file: FoundFile, reads_alike: Callable[[str, str], bool]) -> KnownFile | None:
+        """The rows that were made of the file as it lies there now; ``reads_alike`` tells whether a raster that was
+        read in one way would be read so now."""
         known = self._files.get(file.path)
         if known is None or known.state is None:
             return None
         state, now = known.state, (file.size, file.mtime_ns, file.ctime_ns)
         if (state.size, state.mtime_ns, state.ctime_ns) != now:
             return None
-        return known if state.reading is None or state.reading == reading(file.path) else None
+        return known if state.reading is None or reads_alike(file.path, state.reading) else None
 
-    def with_content(self, sha256: str, reading: str | None, path: str = "") -> KnownFile | None:
-        """A file of this content, read in this way, whose rows are all there; that at ``path`` if it is one."""
-        own = self._files.get(path)
-        if own is not None and own.complete and own.content == (sha256, reading):
-            return own
+    def with_content(self, sha256: str, reading: str | None, path: str = "", *, own: bool = False) -> KnownFile | None:
+        """A file of this content, read in this way, whose rows are all there; that at ``path`` if it is one.
+
+        No other than that where only its ``own`` rows can be taken over: what a catalog tells of a file holds for no
+        other.
+        """
+        known = self._files.get(path)
+        if known is not None and known.complete and known.content == (sha256, reading):
+            return known
+        if own:
+            return None
         with self._lock:
-            first = next(iter(self._with_content.get((sha256, reading), ())), None)
-        return None if first is None else self._files.get(first)
+            holders = [self._files.get(holder) for holder in self._with_content.get((sha256, reading), ())]
+        return next((holder for holder in holders if holder is not None and holder.catalog is None), None)
 
     def earlier_with_content(self, file: KnownFile) -> Iterator[str]:
         """The files that had the content of ``file`` before it."""
@@ -192,6 +208,13 @@ class KnownFiles:
         pairs = self._gallery.find_with_vectors(ids)
         self._replace([(replace(row, captions=captions[row.path]), vector) for row, vector in pairs])
 
+    def describe(self, paths: Iterable[str], described: Callable[[Row], Row]) -> None:
+        """Give the rows of these files other words about them, where they differ; what they were made of stays."""
+        ids = [row_id for path in paths for row_id in self._files[path].ids]
+        for start in range(0, len(ids), _ROWS_DESCRIBED_AT_ONCE):
+            pairs = self._gallery.find_with_vectors(ids[start : start + _ROWS_DESCRIBED_AT_ONCE])
+            self._replace([(now, vector) for row, vector in pairs if (now := described(row)) != row])
+
     def rows_of(self, files: Iterable[KnownFile]) -> dict[str, list[Encoded]]:
         """The rows and vectors of these files, by path."""
         ids = sorted({row_id for file in files for row_id in file.ids})
@@ -210,7 +233,8 @@ class KnownFiles:
     def _note(self, rows: Iterable[Row]) -> None:
         for row in rows:
             place = (row.window.x, row.window.y) if row.window is not None else None
-            self._noted(row.path, state_of(row), place, row.id, row.complete).captions = row.captions
+            file = self._noted(row.path, state_of(row), place, row.id, row.complete)
+            file.captions, file.catalog = row.captions, row.item.catalog if row.item else None
         self.writes += 1
 
     def _noted(self, path: str, state: State, place: Place, row_id: str, last: bool) -> KnownFile:

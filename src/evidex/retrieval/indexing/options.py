@@ -28,6 +28,8 @@ class IndexOptions:
     batch_size: int = 64
     rows_a_commit: int = 256
     seconds_a_commit: float = 2.0
+    asset: str | None = None
+    """Which asset of each item of a catalog is read; None: the one that shows most."""
     committed: Callable[[Sequence[str]], None] | None = None
     """Called with the ids of rows that are in the gallery to stay."""
 
@@ -42,6 +44,6 @@ class IndexOptions:
         """The options that shape the rows of a raster, in words."""
         tiles = self.read.tiles
         bands = "rgb" if tiles.bands is None else ",".join(map(str, tiles.bands))
-        return (
-            f"tile {tiles.tile} overlap {tiles.overlap} bands {bands} stretch {tiles.stretch[0]:g},{tiles.stretch[1]:g}"
-        )
+        sensor = "" if tiles.sensor is None else f" sensor {tiles.sensor}"
+        stretch = f"{tiles.stretch[0]:g},{tiles.stretch[1]:g}"
+        return f"tile {tiles.tile} overlap {tiles.overlap} bands {bands} stretch {stretch}{sensor}"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from evidex.data.discover import Findings, printable
+from evidex.data.discover import printable
+from evidex.data.remote import is_remote
+from evidex.data.stac.finding import Found
 from evidex.errors import InputError
 
 _MOST_PRUNED = 0.9
@@ -16,6 +18,8 @@ _MOST_PRUNED = 0.9
 
 def is_gone(path: str) -> bool:
     """Whether nothing is there to be indexed. A place that cannot be looked at is not gone, it is out of reach."""
+    if is_remote(path):
+        return False
     try:
         status = os.stat(path)  # noqa: PTH116 (a path may hold bytes that are no UTF-8)
     except (FileNotFoundError, NotADirectoryError):
@@ -47,15 +51,21 @@ class Pruning:
     known: frozenset[str]
     roots: frozenset[str]
     force: bool
+    listed: Mapping[str, str]
+    """The files that catalogs named which are read again now, from end to end, with these catalogs."""
 
     @classmethod
-    def of(cls, findings: Findings, known: Iterable[str], force: bool) -> Pruning:
+    def of(cls, findings: Found, known: Mapping[str, str | None], force: bool) -> Pruning:
+        """``known``: the files that the gallery knew, each with the catalog that told of it, if one did."""
         roots = frozenset(findings.roots)
         found = frozenset(file.path for file in findings.files)
-        return cls(found, frozenset(path for path in known if _root(path, roots) is not None), roots, force)
+        listed = {path: catalog for path, catalog in known.items() if catalog in findings.read}
+        inside = frozenset(path for path in known if path in listed or _root(path, roots) is not None)
+        return cls(found, inside, roots, force, listed)
 
     def gone(self) -> list[str]:
-        return sorted(path for path in self.known - self.files if is_gone(path))
+        """What is not found any more: no file is there, or no item names it."""
+        return sorted(path for path in self.known - self.files if path in self.listed or is_gone(path))
 
     def check_before(self) -> None:
         """Refuse at once where so little is found that renamed files cannot explain what is missing."""
@@ -81,7 +91,7 @@ class Pruning:
 
     def _place(self, path: str) -> str:
         """The given folder that ``path`` lies in; files that were named themselves count together."""
-        root = _root(path, self.roots)
+        root = self.listed.get(path) or _root(path, self.roots)
         return "" if root is None or root == path else root
 
 

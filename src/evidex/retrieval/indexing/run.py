@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.data.discover import Findings, FoundFile
+from evidex.data.discover import FoundFile
+from evidex.data.items import Piece, ReadOptions
 from evidex.data.sidecars import captions_beside
+from evidex.data.stac.finding import Found
 from evidex.errors import InputError
 from evidex.progress import Progress
 from evidex.retrieval.indexing.commits import Commits
@@ -31,11 +34,11 @@ from evidex.retrieval.indexing.decode_worker import (
 )
 from evidex.retrieval.indexing.decoding import DecodePool
 from evidex.retrieval.indexing.files_under_way import FilesUnderWay, Stage
-from evidex.retrieval.indexing.known_files import KnownFiles
+from evidex.retrieval.indexing.known_files import KnownFile, KnownFiles
 from evidex.retrieval.indexing.options import IndexOptions
 from evidex.retrieval.indexing.pruning import Pruning, is_gone
 from evidex.retrieval.indexing.report import IndexReport, Meter, Tally
-from evidex.retrieval.indexing.row_making import RowMaker
+from evidex.retrieval.indexing.row_making import PIECES, RowMaker
 from evidex.retrieval.indexing.workforce import EncodedFiles, Job
 from evidex.retrieval.rows import Row
 
@@ -54,6 +57,13 @@ def fit_of(model: Model) -> Fit:
     return Fit(how, model.encoder.image_size)  # type: ignore[arg-type]
 
 
+def settings_of(read: ReadOptions, model: Model) -> WorkerSettings:
+    """What decoding processes must know of ``model``."""
+    fit = fit_of(model)
+    # Twice what the encoder takes: it scales down smoothly, and a remote scene is sent no larger than that.
+    return WorkerSettings(replace(read, remote_side=2 * fit.size), fit)
+
+
 def encode_pictures(model: Model, pictures: Sequence[Picture], batch_size: int) -> NDArray[np.float32]:
     """A row for each picture; of one that shows nothing to the model it is not finite."""
     if fit_of(model).how != "none":
@@ -69,7 +79,7 @@ class IndexRun:
     def __init__(
         self,
         gallery: IndexTarget,
-        findings: Findings,
+        findings: Found,
         options: IndexOptions,
         progress: Progress,
         captions: Mapping[str, tuple[str, ...]] | None = None,
@@ -78,8 +88,8 @@ class IndexRun:
         self._gallery, self._findings, self._options = gallery, findings, options
         captions, problems = captions_beside(findings.files) if captions is None else (captions, ())
         self._known = KnownFiles(gallery)
-        self._maker = RowMaker(captions, options.reading)
-        self._tally = Tally(list(findings.skipped), list(problems))
+        self._maker = RowMaker(captions, options.reading, findings.assets)
+        self._tally = Tally(list(findings.skipped), [*problems, *findings.remarks])
         self._files = FilesUnderWay()
         self._commits = Commits(self._known, self._files, self._maker, self._tally, options)
         self._waiting: list[Picture] = []
@@ -88,7 +98,7 @@ class IndexRun:
         """Why nothing was pruned, though that was asked for; all else is done all the same."""
 
     def work(self) -> None:
-        pruning = Pruning.of(self._findings, self._known.before, self._options.force)
+        pruning = Pruning.of(self._findings, self._known.catalogs(), self._options.force)
         if self._options.prune:
             pruning.check_before()
         tasks = [task for file in self._findings.files if (task := self._task(file)) is not None]
@@ -117,9 +127,9 @@ class IndexRun:
         """Those who decode, or decode and encode, and tell of it."""
         options = self._options
         if options.workforce is not None:
-            asked = self._maker.captions, self._wanted, self._is_new
+            asked = self._maker.captions, self._findings.assets, self._wanted, self._is_new
             return options.workforce.at_work(Job(tasks, options.read, options.reading, *asked, options.workers))
-        settings = WorkerSettings(options.read, fit_of(self._gallery.model))
+        settings = settings_of(options.read, self._gallery.model)
         workers = options.workers or min(os.cpu_count() or 1, _MOST_WORKERS)
         return DecodePool(tasks, settings, workers=workers, wanted=self._wanted)
 
@@ -146,23 +156,33 @@ class IndexRun:
         return self._tally.report(self._known.files(), len(self._gallery), self._twin, seconds)
 
     def _task(self, file: FoundFile) -> DecodeTask | None:
-        known = self._known.as_found(file, self._maker.reading)
-        if known is not None and known.complete:
+        known = self._known.as_found(file, self._maker.reads_alike)
+        pieces, told = self._maker.pieces(file.path), self._maker.told(file.path)
+        if known is not None and known.complete and self._has_all(known, pieces):
             self._tally.counts["unchanged"] += 1
             return None
         self._known.sizes[file.size] += 1
         if known is not None and known.state is not None:
             places = frozenset(place for place in known.ids.values() if place is not None)
-            return DecodeTask(file, known=places, known_sha256=known.state.sha256)
+            return DecodeTask(file, known=places, known_sha256=known.state.sha256, pieces=pieces, told=told)
         # Only files of equal size can be of equal content; the others need not wait for an answer.
-        return DecodeTask(file, ask=self._known.sizes[file.size] > 1)
+        ask = self._known.sizes[file.size] > 1 and not pieces
+        return DecodeTask(file, ask=ask, pieces=pieces, told=told)
+
+    @staticmethod
+    def _has_all(known: KnownFile, pieces: Sequence[Piece]) -> bool:
+        """Whether nothing of the file is missing: it was read whole, or the pieces that are wanted are there."""
+        places = {None if piece.window is None else (piece.window.x, piece.window.y) for piece in pieces}
+        in_pieces = known.state is not None and PIECES in (known.state.reading or "")
+        return places <= set(known.ids.values()) if in_pieces else True
 
     def _is_new(self, path: str) -> bool:
         return self._known.get(path) is None
 
     def _wanted(self, content: Content) -> bool:
         reading = self._maker.reading(content.path, content.raster)
-        return self._known.with_content(content.sha256, reading, content.path) is None
+        own = self._maker.is_catalogued(content.path)
+        return self._known.with_content(content.sha256, reading, content.path, own=own) is None
 
     def _take(self, message: object) -> None:
         match message:
@@ -235,11 +255,14 @@ class IndexRun:
         return next((other for other in earlier if not is_gone(other)), None)
 
     def _relabel(self) -> None:
-        """Give unchanged files the captions that lie beside them now."""
+        """Give unchanged files the captions that lie beside them now, and what catalogs tell of them now."""
         changed: dict[str, tuple[str, ...]] = {}
         for file in self._findings.files:
-            known = self._known.as_found(file, self._maker.reading)
+            known = self._known.as_found(file, self._maker.reads_alike)
             captions = self._maker.captions(file.path)
             if known is not None and known.captions != captions:
                 changed[file.path] = captions
         self._known.relabel(changed)
+        told_of = (file for file in self._findings.files if self._maker.tells_news(file.path))
+        kept = [file.path for file in told_of if self._known.as_found(file, self._maker.reads_alike) is not None]
+        self._known.describe(kept, self._maker.labelled)

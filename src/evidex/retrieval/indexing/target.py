@@ -51,5 +51,11 @@ class IndexTarget(Protocol):
 
     def compact(self) -> None: ...
 
+    @property
+    def notes(self) -> dict[str, str]:
+        """What is kept about the whole gallery."""
+
+    def note(self, notes: dict[str, str]) -> None: ...
+
     def forget_losses(self) -> None:
         """What was lost has been looked for again."""

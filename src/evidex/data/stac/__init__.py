@@ -1,0 +1,1 @@
+"""STAC catalogs: from a document, here or on another machine, to the files that are to be indexed."""
