@@ -2,8 +2,10 @@
 
     python scripts/fetch_weights.py            # everything
     python scripts/fetch_weights.py resnet50   # by name
+    python scripts/fetch_weights.py clip_vit_b32 --from ViT-B-32.pt   # the paper's own, from this machine
 
-Every download is a pinned release, checked against its SHA-256. What is already there stays untouched.
+Every download is a pinned release, checked against its SHA-256 where that is known (`docs/weights.md`). What is already
+there stays untouched. The weights that the paper names come only when they are named.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import sys
 from pathlib import Path
 
 from starting_weights.catalogue import CATALOGUE, Entry
+from starting_weights.paper import paper_weights, provide
 
 from evidex.errors import DataError, EvidexError
 from evidex.files import sha256_of, write_json_atomic
@@ -25,15 +28,30 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Fetch pretrained weights for training.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(CATALOGUE)} (default: all)")
+    paper = paper_weights()
+    known = ", ".join(CATALOGUE)
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"any of: {known} (default: these); or of the paper: {', '.join(paper)}",
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "weights", help="folder to write to")
+    parser.add_argument("--from", dest="local", type=Path, help="a file or folder here, for one of the paper's weights")
     arguments = parser.parse_args()
-    unknown = sorted(set(arguments.names) - set(CATALOGUE))
+    unknown = sorted(set(arguments.names) - {*CATALOGUE, *paper})
     if unknown:
-        parser.error(f"unknown weights {', '.join(unknown)}; choose from {', '.join(CATALOGUE)}")
+        parser.error(f"unknown weights {', '.join(unknown)}; choose from {', '.join([*CATALOGUE, *paper])}")
+    if arguments.local is not None and (len(arguments.names) != 1 or arguments.names[0] not in paper):
+        parser.error(f"--from goes with one of {', '.join(paper)}")
     try:
         for name in arguments.names or CATALOGUE:
-            print(f"{name}: {_provide(name, CATALOGUE[name], arguments.out)}", flush=True)
+            if name in paper:
+                with progress_bar(f"Providing {name}") as progress:
+                    said = str(provide(paper[name], arguments.out, arguments.local, progress))
+            else:
+                said = _provide(name, CATALOGUE[name], arguments.out)
+            print(f"{name}: {said}", flush=True)
     except EvidexError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evidex.files import sha256_of, write_atomic, write_json_atomic
+from evidex.files import replacing, sha256_of, write_atomic, write_json_atomic
 
 
 def test_content_replaces_the_old_file(tmp_path: Path) -> None:
@@ -31,6 +31,18 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkey
         write_json_atomic(path, {"a": 2})
     assert json.loads(path.read_text()) == {"a": 1}
     assert [entry.name for entry in tmp_path.iterdir()] == ["file.json"]
+
+
+def test_what_is_written_beside_a_file_takes_its_place_or_goes(tmp_path: Path) -> None:
+    path = tmp_path / "map.tif"
+    with replacing(path) as place:
+        place.write_text("whole")
+        assert not path.exists()
+    assert path.read_text() == "whole"
+    with pytest.raises(UnicodeEncodeError), replacing(path) as place:
+        place.write_text("half \ud800", encoding="utf-8")
+    assert path.read_text() == "whole"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["map.tif"]
 
 
 def test_json_refuses_nan_before_it_writes(tmp_path: Path) -> None:

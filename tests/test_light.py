@@ -54,6 +54,8 @@ def test_a_gallery_is_searched_verified_and_calibrated(gallery: Path) -> None:
     example = _evidex("search", "--image", answer["hits"][0]["path"], "--gallery", gallery, "--json")
     assert json.loads(example.stdout)["hits"][0]["path"] == answer["hits"][0]["path"]
     assert _evidex("verify", "--gallery", gallery).returncode == 0
+    looked = _evidex("locate", "a forest", answer["hits"][0]["id"], "--gallery", gallery, "--json")
+    assert json.loads(looked.stdout)["windows"] >= 1, looked.stderr
 
 
 def test_a_search_for_words_loads_nothing_that_it_does_not_use(gallery: Path) -> None:

@@ -1,6 +1,6 @@
 // The server's interface, as far as the page uses it.
 
-import type { AnswerOut, CalibrationOut, GalleryOut, HitOut, ItemOut, SearchRequest } from "./schema";
+import type { AnswerOut, CalibrationOut, GalleryOut, HitOut, ItemOut, LocatedOut, LocateRequest, SearchRequest } from "./schema";
 
 export type Answer = AnswerOut;
 export type Calibration = CalibrationOut;
@@ -8,6 +8,7 @@ export type Corner = [number, number];
 export type Gallery = GalleryOut;
 export type Hit = HitOut;
 export type Item = ItemOut;
+export type Located = LocatedOut;
 
 /** The server refused; `message` is its own line. */
 export class Refusal extends Error {
@@ -74,6 +75,20 @@ export async function search(question: Question, signal: AbortSignal): Promise<A
   form.set("image", image, image.name || "picture");
   for (const [name, value] of Object.entries(rest)) if (value !== undefined) form.set(name, String(value));
   return (await call("search", { method: "POST", body: form, signal })).json() as Promise<Answer>;
+}
+
+/** What is looked for in a picture: words, another item, or a picture of the visitor's. */
+export type LocateQuestion = Pick<LocateRequest, "text" | "like"> & { image?: File };
+
+export async function locate(item: string, { image, ...question }: LocateQuestion): Promise<Located> {
+  if (!image) {
+    const body = JSON.stringify({ item, ...question });
+    return (await call("locate", { method: "POST", headers: { "Content-Type": "application/json" }, body })).json() as Promise<Located>;
+  }
+  const form = new FormData();
+  form.set("image", image, image.name || "picture");
+  form.set("item", item);
+  return (await call("locate", { method: "POST", body: form })).json() as Promise<Located>;
 }
 
 const pictures = new Map<string, Promise<string>>();

@@ -1,8 +1,9 @@
 // The side panel: one item with its picture, what is known of it, where it lies and what is like it.
 
-import { getJson, Refusal, showPicture, type Corner, type Hit, type Item } from "./api";
+import { getJson, Refusal, showPicture, type Corner, type Hit, type Item, type LocateQuestion } from "./api";
 import { byId, day, fileName, h, icon, ICONS } from "./dom";
 import { hitName, titleClass } from "./grid";
+import { locateControl } from "./locate";
 
 export interface DetailActions {
   open(id: string): void;
@@ -10,6 +11,8 @@ export interface DetailActions {
   show(item: Item): void;
   close(): void;
   failed(error: unknown): void;
+  /** What is being looked for, if anything is. */
+  question(): LocateQuestion | null;
 }
 
 export class Details {
@@ -61,11 +64,14 @@ export class Details {
 
   private draw(item: Item): void {
     const content: Node[] = [this.head(hitName(item), titleClass(item))];
+    const question = this.actions.question();
     if (item.kind !== "text") {
       const image = h("img", { class: "preview", alt: `Picture of ${fileName(item.path)}` });
       showPicture(image, item.id, "preview");
       const lost = h("p", { class: "lost" }, "The picture cannot be shown: its file is gone or has changed since it was indexed.");
-      content.push(h("div", { class: "frame" }, image, lost));
+      const frame = h("div", { class: "frame" }, image, lost);
+      content.push(frame);
+      if (question) content.push(locateControl(item, frame, question, this.actions.failed));
     }
     const buttons = h("div", { class: "buttons" });
     const like = h("button", { class: "plain", type: "button", click: () => this.actions.like(item.id) });

@@ -33,6 +33,12 @@ const details = new Details({
   },
   close: () => move({ open: "" }),
   failed: (error) => fail(error),
+  question: () => {
+    const image = uploads.get(state.image);
+    if (state.image) return image ? { image } : null;
+    if (state.item) return { like: state.item };
+    return state.q ? { text: state.q } : null;
+  },
 });
 
 /** Change what is asked for; the address follows, and what it says is shown. */

@@ -86,6 +86,8 @@ export interface CalibrationOut {
   guarantee: string | null;
 }
 
+export type Finding = "found" | "perhaps" | "nothing" | "out_of_domain" | "unjudged" | "empty";
+
 export interface GalleryOut {
   rows: number;
   version: number;
@@ -101,6 +103,15 @@ export interface GalleryOut {
   dim: number;
   calibrations: CalibrationOut[];
   limits: LimitsOut;
+}
+
+export interface HeatOut {
+  rows: number;
+  columns: number;
+  /** Pixels a side. */
+  cell: number;
+  /** Row by row a byte a cell, 255 for the peak, as base64. */
+  values: string;
 }
 
 export interface HitOut {
@@ -161,6 +172,40 @@ export interface LimitsOut {
   pixels: number;
 }
 
+export interface LocateRequest {
+  /** The item to look in, from a hit. */
+  item: string;
+  /** What to look for, in words. */
+  text?: string | null;
+  /** Look for what is like this item. */
+  like?: string | null;
+}
+
+export interface LocatedOut {
+  query: string;
+  scene: string;
+  /** What came of looking; the map is flat where nothing was found. */
+  finding: Finding;
+  /** That for people, in a few words. */
+  headline: string;
+  /** That for people, in a sentence. */
+  explanation: string;
+  /** Of the picture that was looked at; a large one is looked at smaller. */
+  width: number;
+  height: number;
+  /** How many were looked at. */
+  windows: number;
+  best_similarity: number | null;
+  /** The least similarity of a match, where the model knows it. */
+  floor: number | null;
+  /** Likeness of the best place: the share of right answers that are less similar. */
+  peak: number;
+  new_words: string[];
+  ignored_words: string[];
+  peaks: PeakOut[];
+  heat: HeatOut;
+}
+
 export interface MendedOut {
   typed: string;
   read: string;
@@ -169,6 +214,19 @@ export interface MendedOut {
 export interface NeighboursOut {
   id: string;
   hits: HitOut[];
+}
+
+export interface PeakOut {
+  score: number;
+  x: number;
+  y: number;
+  window: WindowOut;
+  place: PlaceOut | null;
+}
+
+export interface PlaceOut {
+  longitude: number;
+  latitude: number;
 }
 
 export interface Problem {

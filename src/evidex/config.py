@@ -185,6 +185,12 @@ class Config(Checked):
                 f'data.captions_per_image = {self.data.captions_per_image} with data.epoch = "pairs" would show pairs '
                 "more than once; set it to 1"
             )
+        if self.loss.b4 and (self.method_name != "elc" or self.encoder.kind == "clip"):
+            which = f"method '{self.method_name}'" if self.method_name != "elc" else 'encoder.kind = "clip"'
+            raise ConfigError(
+                f"loss.b4 = {self.loss.b4:g} regresses features of encoder.dim to a mentor's, in ELC on towers alone, "
+                f"and not with {which}; set it to 0"
+            )
         beside = self.loss.twins or any(source.role == "labels" for source in self.data.source)
         if beside and self.method_name in _OWN_ROWS:
             raise ConfigError(
@@ -204,7 +210,7 @@ def load_config(path: Path, overrides: typing.Sequence[str] = ()) -> Config:
     """
     table = _read_with_bases(path)
     for override in overrides:
-        _apply_override(table, override)
+        apply_override(table, override)
     return parse(Config, table, str(path))
 
 
@@ -238,7 +244,8 @@ def _read_with_bases(path: Path) -> dict[str, Any]:
         path = path.parent / base
 
 
-def _apply_override(table: dict[str, Any], override: str) -> None:
+def apply_override(table: dict[str, Any], override: str) -> None:
+    """Put ``section.key=value`` into ``table``."""
     name, separator, text = override.partition("=")
     if not separator:
         raise ConfigError(f"'{override}' is no override; write section.key=value")

@@ -131,17 +131,28 @@ def write_atomic(path: Place, content: bytes | str, *, durable: bool = True) -> 
 
 def _write_atomic(path: Path, data: bytes, durable: bool) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path, durable=durable) as place, place.open("wb") as stream:
+        stream.write(data)
+
+
+@contextmanager
+def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
+    """A place beside ``path`` to write to; what stands there at the end takes the place of ``path`` in one step.
+
+    Where the writing fails nothing is left of it.
+    """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    place = Path(name)
     try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            if durable:
-                stream.flush()
+        yield place
+        if durable:
+            with place.open("rb+") as stream:
                 os.fsync(stream.fileno())
-        Path(name).chmod(0o666 & ~_UMASK)
-        os.replace(name, path)
+        place.chmod(0o666 & ~_UMASK)
+        os.replace(place, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        place.unlink(missing_ok=True)
         raise
     if durable:
         sync_directory(path.parent)

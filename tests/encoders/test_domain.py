@@ -88,6 +88,9 @@ def test_a_match_is_what_nine_of_ten_right_pictures_reach(known: Domain) -> None
     similarity = np.random.default_rng(8).permutation(np.linspace(-0.2, 0.8, 1001)).astype(np.float32)
     told = known.with_matches(similarity)
     assert told.least_match == pytest.approx(np.quantile(similarity.astype(np.float64), 0.1), abs=1e-3)
+    shares = told.matched(np.array([-1.0, -0.11, -0.09, 0.3, 0.9], np.float32))
+    assert shares == pytest.approx([0.0, 0.0, 0.11, 0.5, 1.0], abs=1e-3)  # below the least match it is none
+    assert known.matched(similarity) is None
     assert told.digest != known.digest
     assert (told.words, told.lengths is known.lengths) == (known.words, True)
     for broken in (np.array([0.3, 0.2]), np.array([0.1]), np.array([[0.1, 0.2]]), np.array([0.1, np.nan])):

@@ -17,6 +17,7 @@ from evidex.evaluation.figures import (
     Answers,
     Extremes,
     UncertaintyPanel,
+    alignment_pairs,
     deferral_curve,
     degradation_steps,
     dirichlet_pair,
@@ -81,6 +82,17 @@ def test_answers_are_framed_by_right_and_wrong() -> None:
     # The mark repeats what the colour says, for readers who cannot tell the colours apart.
     assert [axes.get_title(loc="left") for axes in figure.axes[1:]] == ["1 ✗", "2 ✓", "3 ✗"]
     assert rendered(figure).std() > 0
+
+
+def test_several_methods_answer_a_query_that_is_shown_once() -> None:
+    asked = picture()
+    ours, rival = (Answers(asked, ["a pond", "a lake"], [True, False], 0.5, name) for name in ("ELC0", "InfoNCE"))
+    figure = image_query_examples([ours, rival])
+    assert [len(axes.images) for axes in figure.axes] == [1, 0, 0, 0]
+    sentence = "two planes"
+    figure = text_query_examples([Answers(sentence, [picture()], [True], 0.5, name) for name in ("ELC0", "InfoNCE")])
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert texts == ["two planes", "ELC0   u = 0.500", "InfoNCE   u = 0.500"]
 
 
 def test_sentences_are_marked_by_right_and_wrong() -> None:
@@ -173,6 +185,8 @@ def test_other_figures_render() -> None:
             ]
         ),
         degradation_steps([[("original", picture()), ("haze", picture("grey"))], [("original", picture())]]),
+        degradation_steps([[("original", picture()), ("haze", picture("grey"))]], ["a $5 pond\nmany " * 9]),
+        alignment_pairs(),
     ]
     for figure in figures:
         assert rendered(figure).std() > 0

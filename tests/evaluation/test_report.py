@@ -24,8 +24,9 @@ from evidex.evaluation.report.results import Number
 from evidex.retrieval.certainty.learned_score import LEARNED
 
 ANCHORS = {
-    "how-to-read", "table-1", "table-2", "table-3", "table-5", "uncertainty-table", "figure-2", "figure-4", "figure-5",
-    "figure-6", "figure-7", "figure-8", "figure-9", "figure-11", "risk-coverage", "settings",
+    "how-to-read", "table-1", "table-2", "table-3", "table-5", "uncertainty-table", "lexicon",
+    "figure-2", "figure-3", "figure-4", "figure-5", "figure-6", "figure-7", "figure-8", "figure-9", "figure-11",
+    "risk-coverage", "settings",
 }  # fmt: skip
 PLAN = """
 title = "A <small> benchmark & more"
@@ -105,7 +106,7 @@ def test_the_page_holds_everything_and_needs_nothing_else(finished: FinishedRepo
     assert all(address.startswith(("data:image/png;base64,", "#")) for address in page.addresses)
     assert {address[1:] for address in page.addresses if address.startswith("#")} <= page.ids
     assert not re.search(r"https?://|url\(|@import|<script|<link", content)
-    assert len(page.pictures) == 13
+    assert len(page.pictures) == 14
     assert all(page.pictures)
     assert "A &lt;small&gt; benchmark &amp; more" in content
     assert "prefers-color-scheme: dark" in content
@@ -125,7 +126,7 @@ def test_the_numbers_are_those_that_were_measured(finished: FinishedReport) -> N
     assert [(row["condition"], row["model"]) for row in rows] == [
         (condition, name) for condition in ("clean", "noisy") for name in ("InfoNCE", "ELC0", "ELC")
     ]
-    results = json.loads((finished.output / "tables" / "results.json").read_text())
+    (results,) = json.loads((finished.output / "tables" / "results.json").read_text())["datasets"].values()
     labels = {row["model"]: row["job"] for row in csv.DictReader((finished.output / "tables" / "seeds.csv").open())}
     model = load_model(finished.output / "models" / labels["ELC0, seed 0"] / "model.safetensors")
     dataset = load_dataset(next(finished.output.glob("archive-*")), "test")
@@ -200,6 +201,29 @@ def test_a_loaded_model_is_measured_as_it_is(finished: FinishedReport, tmp_path:
     assert (done.jobs, done.trained, done.measured) == (1, 0, 2)
     page = Page(done.report.read_text(encoding="utf-8"))
     assert page.ids >= ANCHORS - {"table-3", "figure-9"}
+
+
+@pytest.mark.slow
+def test_two_datasets_share_a_report(finished: FinishedReport, tmp_path: Path) -> None:
+    models = sorted((finished.output / "models").glob("*/model.safetensors"))[:2]
+    dataset = next(finished.output.glob("archive-*"))
+    plan = (
+        "seeds = [0]\nours = 'one'\nrival = 'two'\nabsent = false\njobs = 1\n[refinement]\ngeneric = false\n"
+        f"ratios = [0.0]\n[dataset]\nname = 'First <set>'\npath = '{dataset}'\nsplit = 'val'\n"
+        f"[[further]]\npath = '{dataset}'\n[[model]]\nname = 'one'\npath = '{models[0]}'\n"
+        f"[[model]]\nname = 'two'\npath = '{models[1]}'\n"
+    )
+    (tmp_path / "plan.toml").write_text(plan)
+    done = run_benchmark(load_plan(tmp_path / "plan.toml"), tmp_path / "out")
+    assert (done.jobs, done.trained, done.measured) == (4, 0, 8)
+    content = done.report.read_text(encoding="utf-8")
+    assert content.count('<h3 class="dataset">First &lt;set&gt;</h3>') == 5
+    assert len(Page(content).pictures) == 3 + 2 * 9  # 2, 3 and 7 are common
+    names = {row["dataset"] for row in csv.DictReader((done.output / "tables" / "comparison.csv").open())}
+    assert len(names) == 2
+    (tmp_path / "plan.toml").write_text(plan.replace("[[further]]", "[[further]]\nname = 'First <set>'"))
+    with pytest.raises(ConfigError, match="two datasets"):
+        run_benchmark(load_plan(tmp_path / "plan.toml"), tmp_path / "out")
 
 
 @pytest.mark.slow

@@ -50,6 +50,8 @@ def expanded(plan: Plan, start: Start | None = None) -> Work:
         ("output = ''\n" + MODEL, "output is empty"),
         ("seeds = 3\n" + MODEL, "expected a list"),
         ("ours = 'EDL'\n" + MODEL, "EDL"),
+        ("rival = 'ELC0'\n" + MODEL, "rival = 'ELC0' is no other model"),
+        (MODEL + "[[further]]\nscene_size = 1", "further[0].scene_size = 1; give"),
         (MODEL + "[refinement]\nratio = 1.5", "ratio"),
         (MODEL + "[refinement]\nname = 'ELC0'", "refined row"),
         (MODEL + "path = 'm'\ntraining.loss.kl = true", "both"),

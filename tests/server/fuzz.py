@@ -79,6 +79,11 @@ def _make_real(case: Any, known: list[str], number: int) -> None:
         case.path_parameters["item_id"] = known[number % len(known)]
     if not isinstance(case.body, dict):
         return
+    if case.path == "/locate" and "item" in case.body:
+        case.body["item"] = known[number % len(known)]
+        if "image" not in case.body:
+            case.body.pop("like", None)
+            case.body["text"] = "a river"
     if "image" in case.body:
         stream = io.BytesIO()
         picture(number % 7).save(stream, "PNG")

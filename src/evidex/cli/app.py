@@ -17,6 +17,7 @@ from evidex.cli import (
     evaluate,
     export,
     index,
+    locate,
     methods,
     models,
     reindex,
@@ -55,7 +56,8 @@ app = typer.Typer(
 
 # The verbs' modules are light: each imports what it works with when it is called.
 for verb in (
-    index, reindex, search, serve, verify, calibrate, models, sample, train, evaluate, export, benchmark, methods,
+    index, reindex, search, locate, serve, verify, calibrate, models, sample, train, evaluate, export, benchmark,
+    methods,
     degrade,
 ):  # fmt: skip
     app.command(name=verb.__name__.rpartition(".")[2])(verb.command)

@@ -11,6 +11,9 @@ import typer
 def command(
     config: Annotated[Path, typer.Argument(help="The benchmark as TOML, e.g. configs/benchmark_sample.toml.")],
     output: Annotated[Path | None, typer.Option(help="Folder of models and report; overrides the file's.")] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", "-s", help="Change one key: section.key=value. May be repeated.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
     """Train or load every model that CONFIG names, measure it clean and noisy, and write one report.
@@ -20,7 +23,7 @@ def command(
     """
     from evidex.evaluation.report.plan import load_plan
 
-    plan = load_plan(config)
+    plan = load_plan(config, overrides or ())
 
     from evidex.cli.console import error_console, print_json, progress_bar
     from evidex.evaluation.report.runner import run_benchmark

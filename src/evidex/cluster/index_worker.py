@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from evidex.data.items import ReadOptions
 from evidex.retrieval.gallery_info import read_info
 from evidex.retrieval.gallery_model import load_model_of
-from evidex.retrieval.indexing.decode_worker import DecodeTask, Failed, Finished, Picture, Same
+from evidex.retrieval.indexing.decode_worker import DecodeTask, Failed, Finished, Picture, Same, WorkerSettings
 from evidex.retrieval.indexing.decoding import DecodePool
 from evidex.retrieval.indexing.row_making import Assets, RowMaker
-from evidex.retrieval.indexing.run import encode_pictures, settings_of
+from evidex.retrieval.indexing.run import encode_pictures, fit_of
 from evidex.retrieval.indexing.workforce import EncodedFiles
 from evidex.retrieval.rows import Row
 from evidex.retrieval.soundness.checks import FileChecks
@@ -59,7 +59,7 @@ class IndexWorker:
         self._model = load_model_of(self._place, info, FileChecks(self._place, seal))
         self._reading = job.reading
         self._open = ExitStack()
-        settings = settings_of(job.read, self._model)
+        settings = WorkerSettings(job.read, fit_of(self._model))
         # A content that may be known is not decoded before the driver has said so: it asks by a task without `ask`.
         pool = DecodePool([], settings, workers=job.decoders, wanted=lambda _: False, keep=True)
         self._pool = self._open.enter_context(pool)

@@ -131,6 +131,19 @@ def read_whole(path: str, options: ReadOptions | None = None) -> Image:
     return decode_image(path, max_pixels=options.max_pixels, name=name)
 
 
+def opens_whole(path: str, options: ReadOptions) -> bool:
+    """Whether ``path`` is decoded whole, as one picture: no raster, or a small plain one without a place."""
+    if raster_driver(path) is None:
+        return True
+    try:
+        with open_raster(path, options.tiles) as raster:
+            return not (raster.is_large or raster.is_georeferenced) and raster.is_plain
+    except ImageError:
+        if options.tiles.bands is not None or not _pillow_opens(path):
+            raise
+        return True
+
+
 def read_example(path: str, ways: Sequence[TileOptions] = (), max_pixels: int = MAX_PIXELS) -> Image:
     """`read_whole` in the first of these ways that fits the file, else as if nothing were known of it."""
     for tiles in ways:

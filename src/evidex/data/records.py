@@ -3,6 +3,7 @@
 Plain:   {"dataset": "rsicd", "images": [{"filename", "split", "label", "captions": ["…", …]}]}
 Authors: {"images": [{"filename", "split", "sentences": [{"raw": "…"}, …]}]}
 
+The authors' form has no labels; they come from the lists or the names of the files (`evidex.data.author_labels`).
 Asked for labels, the same files are read without their captions, which may then be missing. Files of texts alone,
 {"texts": [{"captions": ["…", …]}]}, hold captions of pictures that are not at hand.
 """
@@ -15,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from evidex.config import Role
+from evidex.data.author_labels import author_labels
 from evidex.documents import read_json
 from evidex.errors import DataError
 
@@ -59,19 +61,13 @@ def read_caption_file(path: Path, role: Role = "captions") -> CaptionFile:
 
     records: list[Record] = []
     skipped: list[Skip] = []
-    seen: set[str] = set()
-    for index, entry in enumerate(images):
-        where = f"'{path}', images[{index}]"
-        if not isinstance(entry, dict):
-            raise DataError(f"{where} is no object; expected filename, split and captions")
-        filename = _safe_name(_text(entry, "filename", where), where)
-        if filename in seen:
-            raise DataError(f"{where}: filename '{filename}' occurs twice; names must be unique")
-        seen.add(filename)
+    entries = _named_entries(path, images)
+    labels = author_labels(path.parent, [name for name, entry, _ in entries if "sentences" in entry])
+    for filename, entry, where in entries:
         captions, empty = _captions(entry, where) if role == "captions" else ((), 0)
         if empty:
             skipped.append(Skip(filename, f"{empty} empty caption{'s' if empty > 1 else ''} dropped"))
-        label = _label(entry, where)
+        label = _label(entry, where) or labels.get(filename)
         if role == "captions" and not captions:
             skipped.append(Skip(filename, "no caption left; image skipped"))
             continue
@@ -81,6 +77,22 @@ def read_caption_file(path: Path, role: Role = "captions") -> CaptionFile:
         records.append(Record(filename, _text(entry, "split", where), captions, label))
     name = document.get("dataset")
     return CaptionFile(name if isinstance(name, str) else path.stem, tuple(records), tuple(skipped))
+
+
+def _named_entries(path: Path, images: list[Any]) -> list[tuple[str, dict[str, Any], str]]:
+    """The entries with their file names, and where each stands for messages."""
+    entries: list[tuple[str, dict[str, Any], str]] = []
+    seen: set[str] = set()
+    for index, entry in enumerate(images):
+        where = f"'{path}', images[{index}]"
+        if not isinstance(entry, dict):
+            raise DataError(f"{where} is no object; expected filename, split and captions")
+        filename = _safe_name(_text(entry, "filename", where), where)
+        if filename in seen:
+            raise DataError(f"{where}: filename '{filename}' occurs twice; names must be unique")
+        seen.add(filename)
+        entries.append((filename, entry, where))
+    return entries
 
 
 def _captions(entry: dict[str, Any], where: str) -> tuple[tuple[str, ...], int]:

@@ -43,7 +43,7 @@ def tile_windows(width: int, height: int, tile: int, overlap: int) -> list[Windo
 
     The last tile of a row or column ends at the edge, so every tile of a large raster has its full size.
     """
-    xs, ys = _starts(width, tile, overlap), _starts(height, tile, overlap)
+    xs, ys = starts(width, tile, overlap), starts(height, tile, overlap)
     return [Window(x, y, min(tile, width), min(tile, height)) for y in ys for x in xs]
 
 
@@ -90,12 +90,17 @@ class Raster:
         return Window(0, 0, self.width, self.height)
 
     def windows(self) -> list[Window]:
-        count_x, count_y = (len(_starts(side, self.options.tile, self.options.overlap)) for side in self.source.shape)
+        count_x, count_y = (len(starts(side, self.options.tile, self.options.overlap)) for side in self.source.shape)
         if count_x * count_y > _MOST_TILES:
             raise ImageTooLargeError(
                 f"'{self.label}' would give {count_x * count_y} tiles of {self.options.tile}; choose a larger --tile"
             )
         return tile_windows(self.width, self.height, self.options.tile, self.options.overlap)
+
+    @property
+    def placement(self) -> tuple[Any, Any]:
+        """rasterio's CRS, None where it has none, and the transform of its pixels."""
+        return self._crs, self._transform
 
     def footprint(self, window: Window) -> Footprint | None:
         return footprint_of(self._crs, self._transform, window)
@@ -257,7 +262,8 @@ def _crs_name(crs: Any) -> str | None:
         return "unknown"
 
 
-def _starts(side: int, tile: int, overlap: int) -> list[int]:
+def starts(side: int, tile: int, overlap: int) -> list[int]:
+    """Where tiles along one side begin; the last one ends at the edge."""
     if side <= tile:
         return [0]
     last = side - tile

@@ -96,6 +96,16 @@ class Domain:
             return None
         return float(np.interp(share, np.linspace(0.0, 1.0, len(self.matches)), self.matches.astype(np.float64)))
 
+    def matched(self, similarity: Vectors) -> Numbers | None:
+        """Share of right pictures that are less similar to their text than these are; 0 where it is no match at all.
+
+        None where right pictures were not measured.
+        """
+        if self.matches is None:
+            return None
+        shares = np.interp(similarity, self.matches.astype(np.float64), np.linspace(0.0, 1.0, len(self.matches)))
+        return np.where(shares < WEAK, 0.0, shares)
+
     def outside(self, vectors: Vectors) -> Numbers:
         """Length of the part of each vector (n, dim) that lies outside the known directions."""
         apart = vectors.astype(np.float64) - self.mean

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.degrade.float_images import to_floats, to_picture
-from evidex.degrade.image import Degradation, degrade_image
+from evidex.degrade.image import Degradation, degradation_steps, degrade_image
 from evidex.degrade.lexicon import Lexicon
 from evidex.errors import InputError
 
@@ -44,6 +44,13 @@ def noisy_image(
     """``picture`` degraded (Eqs. 21–24) as image ``index`` of the split with this ``seed``."""
     rng = _generator(_IMAGE, seed, index)
     return to_picture(degrade_image(to_floats(picture), rng, severity=severity, parameters=parameters or Degradation()))
+
+
+def noisy_stages(picture: Image, seed: int, index: int, *, severity: float = 1.0) -> tuple[Image, ...]:
+    """``picture`` clean and after each of the four steps; the last is what :func:`noisy_image` gives."""
+    steps = degradation_steps(to_floats(picture), _generator(_IMAGE, seed, index), severity=severity)
+    stages = (steps.clean, steps.hazy, steps.drifted, steps.noisy, steps.striped)
+    return tuple(to_picture(stage) for stage in stages)
 
 
 def noisy_captions(captions: Sequence[str], seed: int, index: int, lexicon: Lexicon) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -37,6 +38,8 @@ from evidex.progress import Progress, silent
 from evidex.retrieval.certainty.learned_score import LEARNED
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from evidex.data.datasets import Dataset
 
 Features = NDArray[np.float32]
@@ -127,9 +130,14 @@ def out_of_domain_features(
     model: EvaluatedModel, *, batch_size: int = 64, progress: Progress = silent
 ) -> tuple[Features, Features]:
     """Features of the pictures and of the texts from another world."""
-    pictures = out_of_domain_pictures(OUT_OF_DOMAIN_PICTURES, np.random.default_rng(OUT_OF_DOMAIN_SEED))
-    images = model.encode_images(pictures, batch_size=batch_size, progress=progress)
+    images = model.encode_images(_usual_pictures(), batch_size=batch_size, progress=progress)
     return images, encode_texts(model, out_of_domain_queries(), batch_size=batch_size)
+
+
+@cache
+def _usual_pictures() -> list[Image]:
+    """Always the same ones, drawn once for all models that are measured in a row."""
+    return out_of_domain_pictures(OUT_OF_DOMAIN_PICTURES, np.random.default_rng(OUT_OF_DOMAIN_SEED))
 
 
 def _out_of_domain(model: EvaluatedModel, stages: Stages, batch_size: int) -> tuple[Features, Features]:

@@ -44,6 +44,21 @@ class Method:
         return {**asdict(self), "state": self.words}
 
 
+def _not_found(name: str, title: str, reference: str, what: str) -> Method:
+    """A row whose definition could not be read anywhere."""
+    return Method(
+        name,
+        title,
+        reference,
+        what,
+        "title unknown: the paper's text at hand has no reference list",
+        "its definition",
+        "quoted",
+        "looked for twice, in repository names, in file contents and in pages on remote-sensing image–text retrieval: "
+        "neither code nor text of that name",
+    )
+
+
 _ROWS = (
     Method(
         "amfmn",
@@ -64,20 +79,11 @@ _ROWS = (
         "Yuan et al., Remote Sensing Cross-Modal Text-Image Retrieval Based on Global and Local Information, 2022",
         "an object detector's 20 × 20 representation and adjacency of every picture, which any other archive lacks",
         "quoted",
-        "code of the authors (xiaoyuan1996/GaLR) was read: the network is there, the detector that makes its input is "
-        "not, and features exist for RSICD and RSITMD alone; without them it would be another method",
+        "code of the authors (xiaoyuan1996/GaLR) was read: the network is there, but of its input, the matrices "
+        "local_rep and adj_matrix of each picture, only a note that they belong into a folder; neither they nor "
+        "the detector that makes them are published with it, and without them it would be another method",
     ),
-    Method(
-        "smlgn",
-        "SMLGN",
-        "[34]",
-        "a convolutional and recurrent network with auxiliary supervision",
-        "title unknown: the paper's text at hand has no reference list",
-        "its definition",
-        "quoted",
-        "looked for in repository names, in file contents and in pages on remote-sensing image–text retrieval: "
-        "no code, no text",
-    ),
+    _not_found("smlgn", "SMLGN", "[34]", "a convolutional and recurrent network with auxiliary supervision"),
     Method(
         "kamcl",
         "KAMCL",
@@ -100,17 +106,7 @@ _ROWS = (
         "measured",
         "the published model",
     ),
-    Method(
-        "sirs",
-        "SIRS",
-        "[35]",
-        "a CLIP backbone with auxiliary supervision",
-        "title unknown: the paper's text at hand has no reference list",
-        "its definition",
-        "quoted",
-        "looked for in repository names, in file contents and in pages on remote-sensing image–text retrieval: "
-        "no code, no text",
-    ),
+    _not_found("sirs", "SIRS", "[35]", "a CLIP backbone with auxiliary supervision"),
     Method(
         "cup",
         "CUP",
@@ -173,17 +169,7 @@ _ROWS = (
         "code of the authors (leolee99/PAU, Image-Text-Retrieval) with the weights of its ViT-B/32 command; "
         "re-ranking, off there too, is left out",
     ),
-    Method(
-        "air",
-        "AIR",
-        "[81]",
-        "a CLIP backbone with another loss",
-        "title unknown: the paper's text at hand has no reference list",
-        "its definition",
-        "quoted",
-        "looked for in repository names, in file contents and in pages on image–text retrieval: nothing of that name "
-        "that fits",
-    ),
+    _not_found("air", "AIR", "[81]", "a CLIP backbone with another loss"),
     Method(
         "pe_rsitr",
         "PE-RSITR",
@@ -195,17 +181,7 @@ _ROWS = (
         "code of the authors (ZhanYang-nwpu/PE-RSITR, its earlier files for the loss); in convolutional towers the "
         "adapter stands beside each block, and heads that start from nothing learn, which is ours",
     ),
-    Method(
-        "glgsa",
-        "GLGSA",
-        "[16]",
-        "a CLIP backbone with global and local features",
-        "title unknown: the paper's text at hand has no reference list",
-        "its definition",
-        "quoted",
-        "looked for in repository names, in file contents and in pages on remote-sensing image–text retrieval: "
-        "no code, no text",
-    ),
+    _not_found("glgsa", "GLGSA", "[16]", "a CLIP backbone with global and local features"),
     Method(
         "fgvla",
         "FGVLA",

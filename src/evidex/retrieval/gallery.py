@@ -36,7 +36,7 @@ from evidex.retrieval.sealing import complete, seal_table
 from evidex.retrieval.soundness.checks import FileChecks
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
 from evidex.retrieval.soundness.seal import Digest, Seal
-from evidex.retrieval.table import add_missing_columns, batches_of, compact, files_of, newest_table, open_table, reading
+from evidex.retrieval.table import add_missing_columns, batches, compact, files_of, newest_table, open_table, reading
 from evidex.retrieval.taking import IDS_AT_ONCE, column, id_filter, take, with_ids
 from evidex.retrieval.vector_file import map_vectors
 from evidex.retrieval.written_rows import commit_fragments
@@ -220,7 +220,7 @@ class Gallery:
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """All rows in their order as Arrow batches."""
-        return batches_of(self.place, self._table, columns)
+        return batches(self.place, self._table, columns)
 
     def open_image(self, row: Row, *, longest: int = 512) -> Image:
         """The picture of a row as it was encoded, at most ``longest`` pixels a side."""

@@ -115,13 +115,13 @@ def files_of(folder: Place, dataset: Any) -> list[str]:
     return names
 
 
-def batches_of(folder: Place, dataset: Any, columns: Sequence[str] | None) -> Iterator[Any]:
+def batches(folder: Place, dataset: Any, columns: Sequence[str] | None) -> Iterator[Any]:
     """All rows in their order as Arrow batches."""
     with reading(folder):
-        batches = dataset.to_batches(columns=columns, scan_in_order=True)
+        found = dataset.to_batches(columns=columns, scan_in_order=True)
     while True:
         with reading(folder):
-            batch = next(batches, None)
+            batch = next(found, None)
         if batch is None:
             return
         yield batch

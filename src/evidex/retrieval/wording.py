@@ -39,12 +39,12 @@ def explanation(standing: Standing, searched: int, emptiness: str | None) -> str
     if standing.reasons[:1] == (Reason.NOTHING_SEARCHED,):
         return f"Nothing was searched: {emptiness or 'the gallery is empty or no row passes the filters'}."
     reading, level = standing.reading, standing.level
-    left_out = Reason.IGNORED_WORDS in standing.reasons[1:] and not level.refused
+    leaves_out = Reason.IGNORED_WORDS in standing.reasons[1:] and not level.refused
     parts = (
-        _mended(reading),
+        mended_words(reading),
         _sentence(standing, searched),
-        _left_out(reading) if left_out else "",
-        _meant(reading),
+        _left_out(reading) if leaves_out else "",
+        offered(reading),
         _NEAREST if level.refused else "",
     )
     return " ".join(filter(None, parts))
@@ -55,7 +55,7 @@ def _sentence(standing: Standing, searched: int) -> str:
     reading = standing.reading
     match standing.reasons[:1]:
         case (Reason.NEW_WORDS,):
-            return f"The model never learned {_named(reading.new_words)}, nor anything like it."
+            return f"The model never learned {named(reading.new_words)}, nor anything like it."
         case (Reason.BELOW_FLOOR,):
             return "Even the nearest thing here is hardly like your question."
         case (Reason.LITTLE_EVIDENCE,):
@@ -146,19 +146,22 @@ def apart_line(count: int, below: float, *, usual: bool) -> str:
     return f"{hits} {why} (below {below:.2f}); the answer does not stand on {stands}."
 
 
-def _named(words: tuple[str, ...]) -> str:
-    named = [f"'{word}'" for word in words[:3]] + (["more"] if len(words) > 3 else [])
-    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+def named(words: tuple[str, ...]) -> str:
+    """Words in a sentence, the first few of many."""
+    told = [f"'{word}'" for word in words[:3]] + (["more"] if len(words) > 3 else [])
+    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
 
 
 def _left_out(reading: Reading) -> str:
-    return f"The model never learned {_named(reading.ignored_words)}; the hits may leave that out."
+    return f"The model never learned {named(reading.ignored_words)}; the hits may leave that out."
 
 
-def _mended(reading: Reading) -> str:
+def mended_words(reading: Reading) -> str:
+    """Slips of the pen and what they were read as; nothing where there were none."""
     read = [f"'{slip.typed}' as '{slip.read}'" for slip in reading.mended]
     return f"Read {' and '.join(read)}." if read else ""
 
 
-def _meant(reading: Reading) -> str:
-    return f"Did you mean {_named(reading.did_you_mean)}?" if reading.did_you_mean else ""
+def offered(reading: Reading) -> str:
+    """Taught words that may have been meant; nothing where there are none."""
+    return f"Did you mean {named(reading.did_you_mean)}?" if reading.did_you_mean else ""

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from evidex.server import failures
 from evidex.server.guard import Guard
 from evidex.server.limits import Limits
+from evidex.server.locating import locate_router
 from evidex.server.metrics import Metrics
 from evidex.server.page import page_router
 from evidex.server.routes import about_router, item_router, search_router
@@ -39,7 +40,7 @@ def create_app(settings: Settings) -> FastAPI:
         title="evidex", description=_ABOUT, version=version("evidex"), docs_url=None, redoc_url=None, lifespan=running
     )
     app.state.service = service
-    for make in (search_router, item_router, about_router):
+    for make in (search_router, locate_router, item_router, about_router):
         app.include_router(make(service))
     app.include_router(page_router(settings.static))
     failures.install(app)

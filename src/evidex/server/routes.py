@@ -36,7 +36,8 @@ ItemId = Annotated[str, Path(description="From a hit.", max_length=200, examples
 _LIKE_PIXELS = 1024
 
 
-def _problems(*codes: int) -> dict[int | str, dict[str, Any]]:
+def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """What can go wrong at an address, for the schema: these and what can everywhere."""
     return {code: {"model": Problem} for code in (400, 401, 429, *codes)}
 
 
@@ -60,7 +61,7 @@ def search_router(service: Service) -> APIRouter:
     @router.post(
         "/search",
         response_model=AnswerOut,
-        responses=_problems(404, 408, 413, 415, 422, 503, 504),
+        responses=problems(404, 408, 413, 415, 422, 503, 504),
         openapi_extra=_search_body(),
         summary="Search by text, by picture, or for the like of an item",
     )
@@ -97,7 +98,7 @@ def search_router(service: Service) -> APIRouter:
     @router.post(
         "/search/batch",
         response_model=BatchOut,
-        responses=_problems(408, 413, 422, 503, 504),
+        responses=problems(408, 413, 422, 503, 504),
         summary="Answer several texts in one scan",
     )
     async def search_batch(request: BatchRequest) -> Response:
@@ -116,14 +117,14 @@ def item_router(service: Service) -> APIRouter:
     router = APIRouter(prefix="/items/{item_id}", tags=["items"])
     seconds = service.settings.request_seconds
 
-    @router.get("", response_model=ItemOut, responses=_problems(404, 422, 503, 504), summary="One row of the gallery")
+    @router.get("", response_model=ItemOut, responses=problems(404, 422, 503, 504), summary="One row of the gallery")
     async def item(item_id: ItemId) -> Response:
         return _json(item_out(await within(seconds, service.pictures.run(lambda: service.items.row(item_id)))))
 
     @router.get(
         "/neighbours",
         response_model=NeighboursOut,
-        responses=_problems(404, 422, 503, 504),
+        responses=problems(404, 422, 503, 504),
         summary="The rows most like this one",
     )
     async def neighbours(item_id: ItemId, top: Annotated[int, Query(ge=1, le=100)] = 8) -> Response:
@@ -133,7 +134,7 @@ def item_router(service: Service) -> APIRouter:
     picture_responses: dict[int | str, dict[str, Any]] = {
         200: {"content": {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}}},
         304: {"description": "The client has it already."},
-        **_problems(404, 413, 415, 422, 503, 504),
+        **problems(404, 413, 415, 422, 503, 504),
     }
 
     async def _picture(request: Request, item_id: str, size: Size) -> Response:
@@ -158,7 +159,7 @@ def item_router(service: Service) -> APIRouter:
 def about_router(service: Service) -> APIRouter:
     router = APIRouter(tags=["server"])
 
-    @router.get("/gallery", response_model=GalleryOut, responses=_problems(503, 504), summary="What is in the gallery")
+    @router.get("/gallery", response_model=GalleryOut, responses=problems(503, 504), summary="What is in the gallery")
     async def gallery() -> Response:
         return _json(await service.overview())
 

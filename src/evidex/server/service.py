@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from evidex.encoders.model import Model
 from evidex.errors import BusyError, ClusterError, EvidexError
 from evidex.retrieval.answers import Answer
 from evidex.retrieval.gallery import Gallery
@@ -41,6 +42,7 @@ class Service:
         self.items = Items(settings.gallery)
         self.thumbnails = Thumbnails(self.items, settings.cache_bytes, metrics)
         self.pictures = BoundedPool(settings.picture_workers, settings.picture_queue, "pictures")
+        self.maps = BoundedPool(1, settings.map_queue, "maps")
         self._search_thread = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._batcher = Batcher(
             self.engine.run,
@@ -68,6 +70,7 @@ class Service:
         await self._batcher.stop()
         self._search_thread.shutdown(wait=True, cancel_futures=True)
         self.pictures.close()
+        self.maps.close()
         await asyncio.to_thread(self.engine.rows.close)
 
     async def search(self, key: Search, queries: Sequence[Any]) -> list[Answer]:
@@ -80,6 +83,10 @@ class Service:
             raise found
         hits: list[Hit] = found
         return hits
+
+    async def model(self) -> Model:
+        """The gallery's, loaded."""
+        return await self._in_search_thread(lambda: self.engine.gallery.model)
 
     async def overview(self) -> GalleryOut:
         known = self._overview

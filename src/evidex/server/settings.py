@@ -55,6 +55,8 @@ class Settings:
     """How long the first query of a batch waits for others."""
     picture_workers: int = 2
     picture_queue: int = 256
+    map_queue: int = 16
+    """Requests that may wait while one looks where in a picture something is."""
     cache_bytes: int = 64 * 2**20
     """Memory for encoded thumbnails and previews."""
     refresh_seconds: float = 2.0

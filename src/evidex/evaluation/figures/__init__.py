@@ -11,13 +11,14 @@ from evidex.evaluation.figures.examples import (
     text_query_examples,
     uncertainty_extremes,
 )
-from evidex.evaluation.figures.simplex import dirichlet_pair
+from evidex.evaluation.figures.simplex import alignment_pairs, dirichlet_pair
 from evidex.evaluation.figures.style import png_bytes, save_figure
 
 __all__ = [
     "Answers",
     "Extremes",
     "UncertaintyPanel",
+    "alignment_pairs",
     "deferral_curve",
     "degradation_steps",
     "dirichlet_pair",

@@ -18,12 +18,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """A query (text or picture) with its first answers of the other kind, best first."""
+    """A query (text or picture) with its first answers of the other kind, best first.
+
+    Where several methods answer the same query, ``method`` names each, and their answers follow one another.
+    """
 
     query: str | Image
     answers: Sequence[str | Image]
     right: Sequence[bool]
     uncertainty: float | None = None
+    method: str = ""
+
+    @property
+    def note(self) -> str:
+        """Who answers, and how uncertain."""
+        u = "" if self.uncertainty is None else f"u = {self.uncertainty:.3f}"
+        return "   ".join(part for part in (self.method, u) if part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +75,7 @@ def text_query_examples(examples: Sequence[Answers]) -> Figure:
     for row, example in enumerate(examples):
         axes = figure.add_subplot(grid[row, 0])
         bare(axes)
-        _sentence(axes, example, width=24, lines=6)
+        _sentence(axes, example, width=24, lines=5, asked=row > 0 and example.query is examples[row - 1].query)
         for rank, (answer, right) in enumerate(zip(example.answers, example.right, strict=True)):
             axes = figure.add_subplot(grid[row, rank + 1])
             _picture(axes, answer)
@@ -76,29 +86,37 @@ def text_query_examples(examples: Sequence[Answers]) -> Figure:
 
 @styled
 def image_query_examples(examples: Sequence[Answers]) -> Figure:
-    """One row an image query: the picture, then its first sentences marked by right and wrong (Figs. 5 and 6)."""
+    """One row an image query: the picture, then its first sentences marked by right and wrong (Figs. 5 and 6).
+
+    Answers of further methods stand below, without the picture again.
+    """
     figure = new_figure(7.4, 1.9 * len(examples) + 0.1)
     grid = figure.add_gridspec(len(examples), 2, width_ratios=[1.0, 3.1])
     for row, example in enumerate(examples):
         axes = figure.add_subplot(grid[row, 0])
-        _picture(axes, example.query)
-        framed(axes, GRID, 1.0)
-        if example.uncertainty is not None:
-            axes.set_xlabel(f"u = {example.uncertainty:.3f}", color=MUTED)
+        if row and example.query is examples[row - 1].query:
+            bare(axes)
+            axes.text(0.5, 0.5, example.note, color=MUTED, ha="center", va="center", transform=axes.transAxes)
+        else:
+            _picture(axes, example.query)
+            framed(axes, GRID, 1.0)
+            axes.set_xlabel(example.note, color=MUTED)
         axes = figure.add_subplot(grid[row, 1])
         bare(axes)
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, 1)
-        height = 1 / len(example.answers)
-        for rank, (answer, right) in enumerate(zip(example.answers, example.right, strict=True)):
-            y = 1 - (rank + 0.5) * height
-            colour = RIGHT if right else WRONG
-            axes.plot(
-                [0.0, 0.0], [y - 0.4 * height, y + 0.4 * height], color=colour, linewidth=4, solid_capstyle="butt"
-            )
-            axes.text(0.02, y, _marked(rank + 1, right), color=colour, va="center", weight="bold", fontsize=9)
-            axes.text(0.095, y, _wrapped(str(answer), 74, 2), va="center", fontsize=8.5)
+        _sentences(axes, example)
     return figure
+
+
+def _sentences(axes: Axes, example: Answers) -> None:
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    height = 1 / len(example.answers)
+    for rank, (answer, right) in enumerate(zip(example.answers, example.right, strict=True)):
+        y = 1 - (rank + 0.5) * height
+        colour = RIGHT if right else WRONG
+        axes.plot([0.0, 0.0], [y - 0.4 * height, y + 0.4 * height], color=colour, linewidth=4, solid_capstyle="butt")
+        axes.text(0.02, y, _marked(rank + 1, right), color=colour, va="center", weight="bold", fontsize=9)
+        axes.text(0.095, y, _wrapped(str(answer), 74, 2), va="center", fontsize=8.5)
 
 
 @styled
@@ -128,19 +146,27 @@ def uncertainty_extremes(groups: Sequence[Extremes]) -> Figure:
 
 
 @styled
-def degradation_steps(rows: Sequence[Sequence[tuple[str, Image]]]) -> Figure:
-    """Each row one scene on its way through the degradation, a named picture a step (Fig. 4)."""
+def degradation_steps(rows: Sequence[Sequence[tuple[str, Image]]], captions: Sequence[str] = ()) -> Figure:
+    """Each row one scene on its way through the degradation, a named picture a step (Fig. 4).
+
+    ``captions``, one a row, stand below the row.
+    """
     columns = max(len(row) for row in rows)
-    figure = new_figure(1.75 * columns, 1.75 * len(rows) + 0.35)
-    places = figure.subplots(len(rows), columns, squeeze=False)
-    for i, (line, row) in enumerate(zip(places, rows, strict=True)):
-        for j, axes in enumerate(line):
+    below = 0.25 if captions else 0.0  # of a picture's height
+    figure = new_figure(1.75 * columns, 1.75 * (1 + below) * len(rows) + 0.35)
+    heights = [1.0, below] if captions else [1.0]
+    grid = figure.add_gridspec(len(heights) * len(rows), columns, height_ratios=heights * len(rows))
+    for i, row in enumerate(rows):
+        for j, (name, picture) in enumerate(row):
+            axes = figure.add_subplot(grid[len(heights) * i, j])
+            _picture(axes, picture)
+            if i == 0:
+                axes.set_title(name, fontsize=9)
+        if captions:
+            axes = figure.add_subplot(grid[len(heights) * i + 1, :])
             bare(axes)
-            if j < len(row):
-                name, picture = row[j]
-                _picture(axes, picture)
-                if i == 0:
-                    axes.set_title(name, fontsize=9)
+            lines = "\n".join(_wrapped(line, 27 * columns, 1) for line in captions[i].splitlines())
+            axes.text(0, 1, lines, va="top", fontsize=8.5, transform=axes.transAxes)
     return figure
 
 
@@ -163,10 +189,11 @@ def _picture(axes: Axes, picture: str | Image) -> None:
     axes.imshow(picture)
 
 
-def _sentence(axes: Axes, example: Answers, width: int, lines: int) -> None:
-    axes.text(0.0, 0.98, _wrapped(str(example.query), width, lines), va="top", color=INK, transform=axes.transAxes)
-    if example.uncertainty is not None:
-        axes.text(0.0, 0.0, f"u = {example.uncertainty:.3f}", va="bottom", color=MUTED, transform=axes.transAxes)
+def _sentence(axes: Axes, example: Answers, *, width: int, lines: int, asked: bool) -> None:
+    """The query, unless the row above has ``asked`` it, and who answers."""
+    if not asked:
+        axes.text(0.0, 0.98, _wrapped(str(example.query), width, lines), va="top", color=INK, transform=axes.transAxes)
+    axes.text(0.0, 0.0, example.note, va="bottom", color=MUTED, transform=axes.transAxes)
 
 
 def _marked(rank: int, right: bool) -> str:

@@ -13,31 +13,52 @@ from evidex.checked import to_table
 from evidex.evaluation.report.results import PARTS, RECALL_COLUMNS, SCORE_COLUMNS, Number, RecallRow, Results
 from evidex.files import write_atomic, write_json_atomic
 
-FORMAT = 2
+FORMAT = 3
+_CONDITIONS = ("clean", "noisy")
 
 
-def write_files(results: Results, folder: Path) -> list[Path]:
-    """Write the tables as CSV, one row a seed in ``seeds.csv``, and everything together as ``results.json``."""
-    conditions = ("clean", "noisy")
-    comparison = {condition: results.comparison(condition) for condition in conditions}
-    ablation = {condition: results.ablation(condition) for condition in conditions}
-    refinement, scores = results.refinement(), results.scores()
-    deferral = results.deferral()
-    sensitivity = {condition: results.sensitivity(condition) for condition in conditions}
-    tables: dict[str, Iterable[Sequence[Any]]] = {
-        "comparison": _recall_lines(comparison),
-        "ablation": _recall_lines(ablation, parts=True),
-        "refinement": _recall_lines({"noisy": refinement}),
+def write_files(parts: Sequence[Results], folder: Path) -> list[Path]:
+    """Write the tables as CSV, one row a seed in ``seeds.csv``, and everything together as ``results.json``.
+
+    The first column of each table is the dataset.
+    """
+    tables: dict[str, list[list[Any]]] = {}
+    for part in parts:
+        for name, (heading, *lines) in _tables(part).items():
+            table = tables.setdefault(name, [["dataset", *heading]])
+            table += [[part.place.title, *line] for line in lines]
+    paths = [_write_csv(folder / f"{name}.csv", lines) for name, lines in tables.items()]
+    everything = {
+        "format": FORMAT,
+        "plan": to_table(parts[0].plan),
+        "columns": {"recall": list(RECALL_COLUMNS), "uncertainty": list(SCORE_COLUMNS), "parts": list(PARTS)},
+        "datasets": {part.place.title: _everything(part) for part in parts},
+    }
+    write_json_atomic(folder / "results.json", everything)
+    return [*paths, folder / "results.json"]
+
+
+def _tables(results: Results) -> dict[str, list[list[Any]]]:
+    """Each table of one dataset, its heading first."""
+    sensitivity = {condition: results.sensitivity(condition) for condition in _CONDITIONS}
+    return {
+        "comparison": _recall_lines({condition: results.comparison(condition) for condition in _CONDITIONS}),
+        "ablation": _recall_lines({condition: results.ablation(condition) for condition in _CONDITIONS}, parts=True),
+        "refinement": _recall_lines({"noisy": results.refinement()}),
         "uncertainty": [
             ["model", "condition", "direction", "score", *_pairs(SCORE_COLUMNS), "seeds"],
             *(
                 [row.model, row.condition, row.direction, row.score, *_cells(row.cells), row.cells[0].seeds]
-                for row in scores
+                for row in results.scores()
             ),
         ],
         "deferral": [
             ["refinement", "ratio", "rsum_mean", "rsum_spread", "seeds"],
-            *(_curve(name, at, values) for name, curve in deferral.items() for at, values in sorted(curve.items())),
+            *(
+                _curve(name, at, values)
+                for name, curve in results.deferral().items()
+                for at, values in sorted(curve.items())
+            ),
         ],
         "sensitivity": [
             ["condition", "weight", "value", "rsum_mean", "rsum_spread", "seeds"],
@@ -50,24 +71,21 @@ def write_files(results: Results, folder: Path) -> list[Path]:
         ],
         "seeds": _seed_lines(results),
     }
-    paths = [_write_csv(folder / f"{name}.csv", lines) for name, lines in tables.items()]
-    everything = {
-        "format": FORMAT,
-        "plan": to_table(results.plan),
+
+
+def _everything(results: Results) -> dict[str, Any]:
+    return {
         "dataset_digest": results.place.dataset_digest,
-        "comparison": {condition: [asdict(row) for row in rows] for condition, rows in comparison.items()},
-        "ablation": {condition: [asdict(row) for row in rows] for condition, rows in ablation.items()},
-        "refinement": [asdict(row) for row in refinement],
-        "uncertainty": [asdict(row) for row in scores],
-        "deferral": {name: _points(curve) for name, curve in deferral.items()},
+        "comparison": {condition: [asdict(row) for row in results.comparison(condition)] for condition in _CONDITIONS},
+        "ablation": {condition: [asdict(row) for row in results.ablation(condition)] for condition in _CONDITIONS},
+        "refinement": [asdict(row) for row in results.refinement()],
+        "uncertainty": [asdict(row) for row in results.scores()],
+        "deferral": {name: _points(curve) for name, curve in results.deferral().items()},
         "sensitivity": {
-            condition: {name: _points(curve) for name, curve in curves.items()}
-            for condition, curves in sensitivity.items()
+            condition: {name: _points(curve) for name, curve in results.sensitivity(condition).items()}
+            for condition in _CONDITIONS
         },
-        "columns": {"recall": list(RECALL_COLUMNS), "uncertainty": list(SCORE_COLUMNS), "parts": list(PARTS)},
     }
-    write_json_atomic(folder / "results.json", everything)
-    return [*paths, folder / "results.json"]
 
 
 def _recall_lines(blocks: dict[str, list[RecallRow]], *, parts: bool = False) -> list[list[Any]]:

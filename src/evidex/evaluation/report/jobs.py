@@ -92,7 +92,7 @@ def expand(plan: Plan, dataset_path: Path, dataset_digest: str, start: Start | N
 
     ours = plan.our_model()
     comparison = {
-        model.name: add(model, model.seeds or plan.seeds, _measures(plan, refined=model is ours))
+        model.name: add(model, model.seeds or plan.seeds, _measures(plan, model))
         for model in sorted(plan.model, key=lambda model: model is not ours)  # ours asks for the most
     }
     brief = _brief(plan)
@@ -164,14 +164,16 @@ def _started(config: Config, start: Start) -> Config:
     return replace(config, encoder=encoder, mentors=mentors)
 
 
-def _measures(plan: Plan, *, refined: bool) -> tuple[Measure, ...]:
+def _measures(plan: Plan, model: ModelPlan) -> tuple[Measure, ...]:
+    """Ours is refined, and like its rival's its features are kept for the figures."""
+    refined = model is plan.our_model()
     ratios = tuple(sorted({0.0, plan.refinement.ratio, *plan.refinement.ratios})) if refined else ()
     clean = Measure(
         "clean",
         ratios=(plan.refinement.ratio,) if refined else (),
         refine_seed=plan.refinement.seed,
         absent=plan.absent,
-        keep_features=refined,
+        keep_features=refined or model is plan.rival_model(),
         batch_size=plan.batch_size,
     )
     noisy = replace(clean, name="noisy", noisy_seed=plan.noise.seed, severity=plan.noise.severity, ratios=ratios)

@@ -37,7 +37,8 @@ def recall_table(rows: Sequence[RecallRow], *, label: str, delta: bool = False) 
         cells = "".join(_cell(number, best[i], 2) for i, number in enumerate(row.cells))
         change = _change(row, rows[0]) if delta else ""
         mark = ' class="ours"' if row.ours else ""
-        lines.append(f'<tr{mark}><th scope="row">{text(row.name)}</th>{ticks}{cells}{change}</tr>')
+        note = f"<small>{text(row.note)}</small>" if row.note else ""
+        lines.append(f'<tr{mark}><th scope="row">{text(row.name)}{note}</th>{ticks}{cells}{change}</tr>')
     return _scrolled(_recall_head(label, parts, delta) + f"<tbody>{''.join(lines)}</tbody>")
 
 
@@ -100,13 +101,23 @@ def pairs_table(pairs: Iterable[tuple[str, str]]) -> str:
     return _scrolled(f"<tbody>{lines}</tbody>", extra=" pairs")
 
 
+def words_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Rows of sentences, which are HTML already."""
+    head = "".join(f'<th class="words">{text(name)}</th>' for name in heads)
+    cells = ("".join(f'<td class="words">{cell}</td>' for cell in row) for row in rows)
+    lines = "".join(f"<tr>{row}</tr>" for row in cells)
+    return _scrolled(f"<thead><tr>{head}</tr></thead><tbody>{lines}</tbody>")
+
+
 def figure(drawings: Sequence[Drawing], caption: str) -> str:
-    """Pictures inside the page itself."""
-    images = "".join(
-        f'<img alt="{text(drawing.words)}" src="data:image/png;base64,'
-        f'{base64.b64encode(drawing.path.read_bytes()).decode()}">'
-        for drawing in drawings
-    )
+    """Pictures inside the page itself, below the name of their dataset where there are several."""
+    images, dataset = "", ""
+    for drawing in drawings:
+        if drawing.dataset != dataset:
+            dataset = drawing.dataset
+            images += f"<h3>{text(dataset)}</h3>"
+        content = base64.b64encode(drawing.path.read_bytes()).decode()
+        images += f'<img alt="{text(drawing.words)}" src="data:image/png;base64,{content}">'
     return f'<figure><div class="plate">{images}</div><figcaption>{caption}</figcaption></figure>'
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from evidex.checked import Checked, Count, Name, NameOrEmpty, NotNegative, Positive, Range, Seed, Share, parse, to_table
-from evidex.config import Config, load_config, merged
+from evidex.config import Config, apply_override, load_config, merged
 from evidex.documents import read_toml
 from evidex.errors import ConfigError
 from evidex.scenes.scene import LARGEST, SMALLEST
@@ -25,6 +26,7 @@ VARIED = ("b1", "b2", "b3")
 class DatasetPlan(Checked):
     """What is measured, and learned from."""
 
+    name: NameOrEmpty = ""  # in the report; empty = as the captions file says
     path: NameOrEmpty = ""  # folder with captions and images; empty = render a sample archive into the output folder
     split: Name = "test"  # what is measured; checkpoints are always chosen on the training configuration's val split
     scenes: Scenes = 713  # of the rendered archive
@@ -106,12 +108,14 @@ class Plan(Checked):
     output: Name = "runs/benchmark"
     seeds: tuple[Seed, ...] = (0, 1, 2)
     ours: str = "ELC0"  # the model that is refined, ablated and varied
+    rival: str = ""  # the model whose answers Figures 5 and 6 show beside ours; empty = the first other one
     base: NameOrEmpty = ""  # a training configuration that [training] changes
     training: Table = field(default_factory=dict)
     jobs: Jobs = 0  # trainings at a time; 0 = one a core, or one on an accelerator
     batch_size: Count = 64  # items encoded at a time when measuring
     absent: bool = True  # measure whether missing answers are noticed
     dataset: DatasetPlan = field(default_factory=DatasetPlan)
+    further: tuple[DatasetPlan, ...] = ()  # [[further]]: other datasets, on each of which all is trained and measured
     noise: NoisePlan = field(default_factory=NoisePlan)
     refinement: RefinementPlan = field(default_factory=RefinementPlan)
     start: StartPlan | None = None
@@ -122,10 +126,25 @@ class Plan(Checked):
     def our_model(self) -> ModelPlan:
         return next(model for model in self.model if model.name == self.ours)
 
+    def rival_model(self) -> ModelPlan | None:
+        """Who is shown beside ours; None where ours is alone."""
+        others = [model for model in self.model if model.name != self.ours]
+        return next((model for model in others if model.name == self.rival or not self.rival), None)
 
-def load_plan(path: Path) -> Plan:
-    """Read and check ``path``; paths of configurations in it are relative to the working directory."""
-    plan = parse(Plan, read_toml(path, ConfigError), str(path))
+    @property
+    def datasets(self) -> tuple[DatasetPlan, ...]:
+        return (self.dataset, *self.further)
+
+
+def load_plan(path: Path, overrides: Sequence[str] = ()) -> Plan:
+    """Read and check ``path``; paths of configurations in it are relative to the working directory.
+
+    ``overrides`` are ``section.key=value``, e.g. ``training.train.epochs=2``.
+    """
+    table = read_toml(path, ConfigError)
+    for override in overrides:
+        apply_override(table, override)
+    plan = parse(Plan, table, str(path))
     _check(plan, str(path))
     return plan
 
@@ -155,6 +174,8 @@ def _check(plan: Plan, where: str) -> None:
             raise ConfigError(f"{where}: two {kind}s are named '{double[0]}'; choose another name")
     if plan.ours not in names:
         raise ConfigError(f"{where}: ours = '{plan.ours}' is no model; choose one of {', '.join(names)}")
+    if plan.rival and plan.rival_model() is None:
+        raise ConfigError(f"{where}: rival = '{plan.rival}' is no other model; choose one of {', '.join(names)}")
     taken = {plan.refinement.name, plan.refinement.generic_name} & set(names)
     if taken:
         raise ConfigError(f"{where}: model '{min(taken)}' bears the name of a refined row; rename one of them")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from evidex.config import Config
 from evidex.documents import read_json
 from evidex.errors import DataError
 from evidex.evaluation.judge import OWN
@@ -49,6 +50,8 @@ class RecallRow:
     seeds: int
     ours: bool = False
     parts: tuple[bool, ...] = ()
+    note: str = ""
+    """Where the loss departs from the paper's, beside the name."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +96,9 @@ class Results:
     def our_jobs(self) -> tuple[Job, ...]:
         return tuple(self.work.jobs[digest] for digest in self.work.comparison[self.plan.ours])
 
-    def our_measure(self, name: str) -> tuple[Job, Measure]:
-        """The measurement of the first seed of ours, whose features are kept."""
-        job = self.our_jobs()[0]
+    def kept_measure(self, model: str, name: str) -> tuple[Job, Measure]:
+        """The measurement of the first seed of ``model``, ours or its rival, whose features are kept."""
+        job = self.work.jobs[self.work.comparison[model][0]]
         return job, next(measure for measure in job.measures if measure.name == name)
 
     def comparison(self, condition: str) -> list[RecallRow]:
@@ -104,10 +107,12 @@ class Results:
         for name, digests in self.work.comparison.items():
             ours = name == self.plan.ours
             found = [self.measured(digest, condition) for digest in digests]
-            rows.append(recall_row(name, [entry["recall"] for entry in found], ours=ours))
+            config = self.work.jobs[digests[0]].config
+            note = "" if config is None else departures(config)
+            rows.append(replace(recall_row(name, [entry["recall"] for entry in found], ours=ours), note=note))
             if ours:
                 refined = [step_at(entry, self.plan.refinement.ratio)["recall"] for entry in found]
-                rows.append(recall_row(self.plan.refinement.name, refined, ours=True))
+                rows.append(replace(recall_row(self.plan.refinement.name, refined, ours=True), note=note))
         return rows
 
     def ablation(self, condition: str) -> list[RecallRow]:
@@ -172,6 +177,17 @@ class Results:
                         cells = [Number.of(read(quality) for quality in qualities) for read in SCORE_COLUMNS.values()]
                         rows.append(ScoreRow(model, condition, direction, score, tuple(cells)))
         return rows
+
+
+def departures(config: Config) -> str:
+    """Where ELC's loss is not that of Eqs. 12 and 19 with b2 = b3 = 1, as short as a name; empty if it is."""
+    if config.method_name != "elc":
+        return ""
+    loss = config.loss
+    ucl = [f"UCL by {loss.ucl_target}"] if loss.ucl_target != "vacuity" else []
+    ucl += [f"b2 = {loss.b2:g}"] if loss.b2 != 1 else []
+    relation = [f"b3 = {loss.b3:g}"] if loss.b3 != 1 else []
+    return ", ".join([*(ucl if loss.ucl else ["no UCL"]), *(relation if loss.relation else ["no RL"])])
 
 
 def recall_row(

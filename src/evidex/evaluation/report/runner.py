@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evidex.checked import to_table
+from evidex.errors import ConfigError
 from evidex.evaluation.engine.digests import config_digest
 from evidex.evaluation.engine.tasks import alone, results
-from evidex.evaluation.report.jobs import Job, Start, Work, dataset_digest, expand
-from evidex.evaluation.report.plan import ModelPlan, Plan, training_config
+from evidex.evaluation.report.jobs import Job, Start, dataset_digest, expand
+from evidex.evaluation.report.plan import DatasetPlan, ModelPlan, Plan, training_config
 from evidex.evaluation.report.work import Done, ReportPlace, finished, run_job
 from evidex.files import check_folder, write_json_atomic
 from evidex.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from evidex.evaluation.report.results import Results
 
 Watcher = Callable[[str], None]
 
@@ -42,28 +47,31 @@ def run_benchmark(
     ``watch`` hears a line about each finished piece of work, ``progress`` counts the jobs.
     """
     from evidex.evaluation.report.page import write_report
+    from evidex.evaluation.report.results import Results
 
     output = output or Path(plan.output)
     check_folder(output)
     output = output.resolve()
     with alone(output):
         write_json_atomic(output / "plan.json", to_table(plan))
-        place = _place(plan, output, watch)
-        start, started = _start(plan, place, watch)
-        work = expand(plan, place.dataset_path, place.dataset_digest, start)
-        done = [*started, *_run_all(work, place, plan.jobs, watch, progress)]
-        report = write_report(plan, work, place)
-    return FinishedReport(
-        report, output, len(work.jobs), sum(part.trained for part in done), sum(part.measured for part in done)
-    )
+        places = [_place(plan, data, output, watch) for data in plan.datasets]
+        _check_titles(places)
+        parts, done = [], []
+        for place in places:
+            start, started = _start(plan, place, watch)
+            parts.append(Results(plan, expand(plan, place.dataset_path, place.dataset_digest, start), place))
+            done += started
+        done += _run_all(parts, plan.jobs, watch, progress)
+        report = write_report(plan, parts)
+    jobs = sum(len(part.work.jobs) for part in parts)
+    return FinishedReport(report, output, jobs, sum(part.trained for part in done), sum(part.measured for part in done))
 
 
-def _place(plan: Plan, output: Path, watch: Watcher) -> ReportPlace:
+def _place(plan: Plan, data: DatasetPlan, output: Path, watch: Watcher) -> ReportPlace:
     """The dataset, rendered if the plan names none."""
     from evidex.data.datasets import load_dataset
     from evidex.scenes import render_archive
 
-    data = plan.dataset
     path = Path(data.path).resolve()
     if not data.path:
         path = output / f"archive-{data.scenes}-{data.scene_size}px-seed{data.scene_seed}"
@@ -74,7 +82,14 @@ def _place(plan: Plan, output: Path, watch: Watcher) -> ReportPlace:
     names = dict.fromkeys([settings.data.train_split, settings.data.val_split, data.split])
     if all(model.path for model in plan.model):
         names = {data.split: None}
-    return ReportPlace(output, path, data.split, dataset_digest([load_dataset(path, name) for name in names]))
+    splits = [load_dataset(path, name) for name in names]
+    return ReportPlace(output, path, data.split, dataset_digest(splits), data, data.name or splits[0].name)
+
+
+def _check_titles(places: Sequence[ReportPlace]) -> None:
+    titles = [place.title for place in places]
+    if double := sorted({title for title in titles if titles.count(title) > 1}):
+        raise ConfigError(f"two datasets of the plan are called '{double[0]}'; give each a name = \"…\"")
 
 
 def _start(plan: Plan, place: ReportPlace, watch: Watcher) -> tuple[Start | None, list[Done]]:
@@ -102,15 +117,17 @@ def _start(plan: Plan, place: ReportPlace, watch: Watcher) -> tuple[Start | None
     return Start(digest, folder, str(noted["image_tower"]), plan.start.mentors), done
 
 
-def _run_all(work: Work, place: ReportPlace, jobs: int, watch: Watcher, progress: Progress) -> list[Done]:
-    waiting = [job for job in work.jobs.values() if not finished(job, place)]
-    total, count = len(work.jobs), len(work.jobs) - len(waiting)
+def _run_all(parts: Sequence[Results], jobs: int, watch: Watcher, progress: Progress) -> list[Done]:
+    waiting = [[job for job in part.work.jobs.values() if not finished(job, part.place)] for part in parts]
+    total = sum(len(part.work.jobs) for part in parts)
+    count = total - sum(map(len, waiting))
     progress(count, total)
-    done = []
-    for part in results(waiting, partial(run_job, place=place), jobs):
-        done.append(part)
-        watch(_line(part))
-        progress(count + len(done), total)
+    done: list[Done] = []
+    for part, left in zip(parts, waiting, strict=True):
+        for piece in results(left, partial(run_job, place=part.place), jobs):
+            done.append(piece)
+            watch(_line(piece))
+            progress(count + len(done), total)
     return done
 
 

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evidex.config import Config
+from evidex.config import Config, EncoderConfig, LossConfig
 from evidex.evaluation.report.results import Results
 
 
-def setting_pairs(results: Results) -> list[tuple[str, str]]:
+def setting_pairs(parts: Sequence[Results]) -> list[tuple[str, str]]:
     """What was done, on what, how."""
-    plan = results.plan
-    found = results.measured(results.our_jobs()[0].digest, "noisy")
-    data = plan.dataset
-    source = f"{data.scenes} scenes of {data.scene_size} px, rendered with seed {data.scene_seed}"
-    pairs = [
-        ("dataset", f"{found['dataset']} ({source if not data.path else Path(data.path).name})"),
-        ("measured split", f"{data.split}: {found['images']:,} images, {found['captions']:,} captions"),
+    results, plan = parts[0], parts[0].plan
+    pairs = [pair for part in parts for pair in _data(part)]
+    pairs += [
         ("seeds", _seeds(results)),
-        (
-            "noisy split",
-            f"seed {plan.noise.seed}, severity {plan.noise.severity:g}: "
-            f"{found['uncertainty']['i2t']['degraded']} images degraded, "
-            f"{found['uncertainty']['t2i']['degraded']} captions changed",
-        ),
         (
             "refinement",
             f"ρ = {plan.refinement.ratio:g} in the tables, four copies a query, seed {plan.refinement.seed}",
@@ -48,6 +39,22 @@ def setting_pairs(results: Results) -> list[tuple[str, str]]:
     return pairs
 
 
+def _data(results: Results) -> list[tuple[str, str]]:
+    found = results.measured(results.our_jobs()[0].digest, "noisy")
+    data, noise = results.place.data, results.plan.noise
+    source = f"{data.scenes} scenes of {data.scene_size} px, rendered with seed {data.scene_seed}"
+    return [
+        ("dataset", f"{results.place.title} ({source if not data.path else Path(data.path).name})"),
+        ("measured split", f"{data.split}: {found['images']:,} images, {found['captions']:,} captions"),
+        (
+            "noisy split",
+            f"seed {noise.seed}, severity {noise.severity:g}: "
+            f"{found['uncertainty']['i2t']['degraded']} images degraded, "
+            f"{found['uncertainty']['t2i']['degraded']} captions changed",
+        ),
+    ]
+
+
 def without_places(table: dict[str, Any], results: Results) -> dict[str, Any]:
     """``table`` with the output folder's own path left out of its strings."""
     prefix = f"{results.place.output}{os.sep}"
@@ -59,17 +66,32 @@ def without_places(table: dict[str, Any], results: Results) -> dict[str, Any]:
     }
 
 
+def encoder_words(encoder: EncoderConfig) -> str:
+    """Which encoder it is; a CLIP brings its own towers, size and dimensions, whatever the other keys say."""
+    if encoder.kind == "clip":
+        return f"CLIP with its own two towers, from {Path(encoder.source).name if encoder.source else 'nothing'}"
+    text = f"{encoder.text_tower}" + (f", {encoder.text_layers} layers" if encoder.text_layers else "")
+    return f"{encoder.kind}, {encoder.image_tower} at {encoder.image_size} px and {text}, {encoder.dim} dimensions"
+
+
 def _training(config: Config) -> list[tuple[str, str]]:
-    encoder, train, loss = config.encoder, config.train, config.loss
+    train, loss = config.train, config.loss
     return [
-        ("encoder", f"{encoder.kind}, {encoder.image_tower} at {encoder.image_size} px, {encoder.dim} dimensions"),
+        ("encoder", encoder_words(config.encoder)),
         (
             "training",
             f"{train.epochs} epochs of batches of {train.batch_size}, AdamW, learning rate {train.learning_rate:g}, "
             f"weight decay {train.weight_decay:g}, cosine schedule",
         ),
-        ("loss", f"τ = {loss.temperature:g}, b1 = {loss.b1:g}, b2 = {loss.b2:g}, b3 = {loss.b3:g}"),
+        ("loss", loss_words(loss)),
     ]
+
+
+def loss_words(loss: LossConfig) -> str:
+    """The weights of the loss; of UCL also what it aligns, since Eq. 12 means the vacuity."""
+    aligned = "vacuity (Eq. 12)" if loss.ucl_target == "vacuity" else f"{loss.ucl_target}, not Eq. 12's vacuity"
+    ucl = f", UCL aligns {aligned}" if loss.ucl else ""
+    return f"τ = {loss.temperature:g}, b1 = {loss.b1:g}, b2 = {loss.b2:g}, b3 = {loss.b3:g}{ucl}"
 
 
 def _seeds(results: Results) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from evidex.documents import read_json
 from evidex.errors import DataError
 from evidex.evaluation.engine.training import is_trained, train_once
 from evidex.evaluation.report.jobs import Job, Measure, measure_digest
+from evidex.evaluation.report.plan import DatasetPlan
 from evidex.files import write_atomic, write_json_atomic
 
 if TYPE_CHECKING:
@@ -27,9 +28,15 @@ class ReportPlace:
     dataset_path: Path
     split: str
     dataset_digest: str
+    data: DatasetPlan = field(default_factory=DatasetPlan)
+    title: str = ""  # of the dataset
 
     def folder(self, job: Job) -> Path:
         return self.output / "models" / job.digest
+
+    def model(self, job: Job) -> str:
+        """Where the model of ``job`` is, or is going to be."""
+        return job.path or str(self.folder(job) / "model.safetensors")
 
     def measured(self, job: Job, measure: Measure) -> Path:
         name = f"{measure.name}-{measure_digest(measure, self.dataset_digest, self.split)}"
@@ -97,22 +104,21 @@ def _write_features(encoded: Encoded, path: Path) -> None:
     write_atomic(path, save(arrays))
 
 
-def stored_evaluation(path: Path) -> Evaluation:
-    """The evaluation whose JSON is at ``path``, with scores and hits of every query, from its stored features."""
+def stored_evaluation(path: Path, model: Model | None = None) -> Evaluation:
+    """The evaluation whose JSON is at ``path``, with scores and hits of every query, from its stored features.
+
+    ``model`` compares them in its own way; without one it is the inner product.
+    """
     from safetensors.numpy import load_file
 
-    from evidex.evaluation.features import Encoded
-    from evidex.evaluation.protocol import evaluate_features
+    from evidex.evaluation.features import Encoded, compare_of, inner_product
+    from evidex.evaluation.judge import Judge, judge_of
+    from evidex.evaluation.protocol import evaluate_encoded
 
     figures = read_json(path, DataError)
     arrays = load_file(path.with_suffix(".safetensors"))
     masks = arrays.get("degraded_images"), arrays.get("degraded_captions")
-    found = evaluate_features(
-        arrays["images"],
-        arrays["texts"],
-        arrays["owner"],
-        figures["temperature"],
-        masks[0],
-        degraded_captions=masks[1],
-    )
-    return replace(found, encoded=Encoded(arrays["images"], arrays["texts"], arrays["owner"], *masks))
+    compare = inner_product if model is None else compare_of(model)
+    encoded = Encoded(arrays["images"], arrays["texts"], arrays["owner"], *masks, compare=compare)
+    found = evaluate_encoded(encoded, Judge(figures["temperature"]) if model is None else judge_of(model))
+    return replace(found, encoded=encoded)

@@ -34,15 +34,15 @@ def index_paths(
 
 def index_found(
     gallery: IndexTarget,
-    finding: Callable[[], Found],
+    look: Callable[[], Found],
     options: IndexOptions,
     progress: Progress = silent,
     captions: Mapping[str, tuple[str, ...]] | None = None,
 ) -> IndexReport:
-    """Index what ``finding`` finds once the gallery is held; ``captions`` by path, else those beside the files."""
+    """Index what ``look`` finds once the gallery is held; ``captions`` by path, else those beside the files."""
     started = time.monotonic()
     with gallery.writing():
-        found = finding()
+        found = look()
         run = IndexRun(gallery, found, options, progress, captions)
         run.work()
         told = {asset.told.sensor for assets in found.assets.values() for asset in assets}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.data.discover import FoundFile
-from evidex.data.items import Piece, ReadOptions
+from evidex.data.items import Piece
 from evidex.data.sidecars import captions_beside
 from evidex.data.stac.finding import Found
 from evidex.errors import InputError
@@ -55,13 +55,6 @@ def fit_of(model: Model) -> Fit:
     kind = model.encoder.spec().get("kind")
     how = {"towers": "square", "clip": "crop"}.get(str(kind), "none")
     return Fit(how, model.encoder.image_size)  # type: ignore[arg-type]
-
-
-def settings_of(read: ReadOptions, model: Model) -> WorkerSettings:
-    """What decoding processes must know of ``model``."""
-    fit = fit_of(model)
-    # Twice what the encoder takes: it scales down smoothly, and a remote scene is sent no larger than that.
-    return WorkerSettings(replace(read, remote_side=2 * fit.size), fit)
 
 
 def encode_pictures(model: Model, pictures: Sequence[Picture], batch_size: int) -> NDArray[np.float32]:
@@ -125,11 +118,13 @@ class IndexRun:
 
     def _at_work(self, tasks: Sequence[DecodeTask]) -> AbstractContextManager[Iterable[object]]:
         """Those who decode, or decode and encode, and tell of it."""
-        options = self._options
+        options, fit = self._options, fit_of(self._gallery.model)
+        # Twice what the encoder takes: it scales down smoothly, and a remote scene is sent no larger than that.
+        read = replace(options.read, remote_side=2 * fit.size)
         if options.workforce is not None:
             asked = self._maker.captions, self._findings.assets, self._wanted, self._is_new
-            return options.workforce.at_work(Job(tasks, options.read, options.reading, *asked, options.workers))
-        settings = settings_of(options.read, self._gallery.model)
+            return options.workforce.at_work(Job(tasks, read, options.reading, *asked, options.workers))
+        settings = WorkerSettings(read, fit)
         workers = options.workers or min(os.cpu_count() or 1, _MOST_WORKERS)
         return DecodePool(tasks, settings, workers=workers, wanted=self._wanted)
 

@@ -1,0 +1,141 @@
+"""Where something is in a scene, and how that reads as a sentence, as JSON and as GeoJSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from evidex.data.footprints import Point
+from evidex.locating.asked import Asked
+from evidex.locating.heat import Heat
+from evidex.locating.peaks import Spot
+from evidex.retrieval.wording import mended_words, named, offered
+
+PRESENT = 0.15
+"""Likeness that the best place must have: on mosaics six of seven things that are there have it, one in five that are
+not (docs/locate.md)."""
+SURE = 0.25
+"""Likeness of a place to rely on."""
+
+
+class Finding(StrEnum):
+    """What came of looking."""
+
+    FOUND = "found"
+    PERHAPS = "perhaps"
+    NOTHING = "nothing"
+    OUT_OF_DOMAIN = "out_of_domain"
+    UNJUDGED = "unjudged"
+    EMPTY = "empty"
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the map shows nothing."""
+        return self in (Finding.NOTHING, Finding.OUT_OF_DOMAIN, Finding.EMPTY)
+
+
+@dataclass(frozen=True)
+class Peak:
+    """A place that is like what was asked for."""
+
+    spot: Spot
+    place: Point | None
+    """Longitude and latitude; None where the scene lies nowhere."""
+
+    def json(self) -> dict[str, Any]:
+        spot = self.spot
+        place = None if self.place is None else {"longitude": self.place[0], "latitude": self.place[1]}
+        return {"score": spot.score, "x": spot.x, "y": spot.y, "window": asdict(spot.box), "place": place}
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """The map of likeness of one scene to one question, and its peaks."""
+
+    asked: Asked
+    scene: str
+    finding: Finding
+    heat: Heat
+    """Flat where nothing was found."""
+    peaks: tuple[Peak, ...]
+    windows: int
+    """How many were looked at."""
+    best: float | None
+    """The similarity of the window that is most alike; None where none was looked at."""
+
+    @property
+    def headline(self) -> str:
+        """In a few words."""
+        thing, count = self.asked.thing, len(self.peaks)
+        places = f"{count} place{'s look' if count > 1 else ' looks'}"
+        return {
+            Finding.FOUND: f"{places} like {thing}",
+            Finding.PERHAPS: f"Perhaps: {places} faintly like {thing}",
+            Finding.NOTHING: f"Nothing here looks like {thing}",
+            Finding.OUT_OF_DOMAIN: "The model does not know this",
+            Finding.UNJUDGED: f"The places most like {thing}",
+            Finding.EMPTY: "There is nothing to see in this scene",
+        }[self.finding]
+
+    @property
+    def explanation(self) -> str:
+        """In a sentence or two."""
+        reading = self.asked.reading
+        ignored = reading.ignored_words
+        gap = f"The model never learned {named(ignored)}; the map may leave that out." if ignored else ""
+        return " ".join(filter(None, (mended_words(reading), self._sentence(), gap, offered(reading))))
+
+    def _sentence(self) -> str:
+        looked = f"{self.windows} window{'s were' if self.windows != 1 else ' was'} looked at"
+        match self.finding:
+            case Finding.FOUND:
+                return f"{looked}; the best place is more alike than {self.heat.peak:.0%} of right answers are."
+            case Finding.PERHAPS:
+                return f"{looked}; the best place is hardly more alike than what is not there: look yourself."
+            case Finding.NOTHING:
+                return f"{looked}, and no place is like it by more than chance; the map is flat."
+            case Finding.OUT_OF_DOMAIN:
+                return f"It never learned {named(self.asked.reading.new_words)}, nor anything like it; the map is flat."
+            case Finding.UNJUDGED:
+                return f"{looked}. How alike a right place is, is not known here: compare the places with each other."
+        return "All its pixels are empty or alike."
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "query": self.asked.shown,
+            "scene": self.scene,
+            "finding": self.finding.value,
+            "headline": self.headline,
+            "explanation": self.explanation,
+            "width": self.heat.width,
+            "height": self.heat.height,
+            "windows": self.windows,
+            "best_similarity": self.best,
+            "floor": self.asked.bar.floor,
+            "peak": self.heat.peak,
+            "new_words": list(self.asked.reading.new_words),
+            "ignored_words": list(self.asked.reading.ignored_words),
+            "peaks": [peak.json() for peak in self.peaks],
+        }
+
+    def features(self) -> list[dict[str, Any]]:
+        """The peaks as GeoJSON features: in longitude and latitude, or in pixels where the scene lies nowhere."""
+        features = []
+        for rank, peak in enumerate(self.peaks, start=1):
+            place = peak.place or (peak.spot.x, peak.spot.y)
+            properties = {"rank": rank, "query": self.asked.shown, "scene": self.scene, **peak.json()}
+            properties["coordinates"] = "degrees" if peak.place else "pixels"
+            geometry = {"type": "Point", "coordinates": list(place)}
+            features.append({"type": "Feature", "geometry": geometry, "properties": properties})
+        return features
+
+
+def collection(located: list[Located]) -> dict[str, Any]:
+    """The peaks of several scenes as one FeatureCollection, with what was found in each."""
+    about = [{key: value for key, value in one.json().items() if key != "peaks"} for one in located]
+    return {
+        "type": "FeatureCollection",
+        "features": [part for one in located for part in one.features()],
+        "evidex": about,
+    }
