@@ -88,7 +88,7 @@ def work(monkeypatch: pytest.MonkeyPatch, encode: Callable[[Batch], EncodedFiles
     monkeypatch.setitem(sys.modules, "ray", _with_exceptions(fake))
     tasks = [DecodeTask(FoundFile(f"/scenes/{number:03d}.png", 100, 1)) for number in range(files)]
     asked: dict[str, Any] = {"wanted": lambda _: False, "is_new": lambda _: True, **job}
-    described = Job(tasks, ReadOptions(), "tile 512", lambda _: (), workers=None, **asked)
+    described = Job(tasks, ReadOptions(), "tile 512", lambda _: (), {}, workers=None, **asked)
     with ClusterWorkforce(Path("/gallery")).at_work(described) as results:
         return [end for result in results for end in result.ends], fake
 
@@ -136,7 +136,7 @@ def test_a_content_that_the_gallery_lacks_is_decoded_after_all(monkeypatch: pyte
         return Same(task.file.path, f"{number:064x}", False, task.file) if task.ask else finished(task)
 
     def encode(batch: Batch) -> EncodedFiles:
-        asking = Batch(tuple(DecodeTask(task.file, ask=len(fresh) < 64) for task in batch.tasks), {}, batch.write)
+        asking = Batch(tuple(DecodeTask(task.file, ask=len(fresh) < 64) for task in batch.tasks), {}, {}, batch.write)
         fresh.extend(asking.tasks)
         return told(asking, same)
 

@@ -13,8 +13,11 @@ from PIL import Image
 
 from evidex.data.items import ReadOptions
 from evidex.data.rendering import TileOptions
+from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
+from evidex.retrieval.sharded.holder import ShardHolder
+from evidex.retrieval.sharded.span import cut
 from evidex.server.settings import Settings
 from tests.data.serving import serving
 from tests.data.stac.catalogs import item, write, write_catalog
@@ -98,3 +101,11 @@ def test_a_scene_that_is_sent_is_read_as_the_gallerys_scenes(tmp_path: Path) -> 
     assert [said.status_code for said in (unfit, *large)] == [415, 413, 413]
     assert large[1].json()["error"] == "'deep.tif' has 512×512 pixels, over 100000"
     assert unfit.json()["error"].startswith("'six.tif' has 6 bands; choose three")
+
+
+def test_shards_are_asked_with_the_same_filters(gallery: Gallery) -> None:
+    vectors = tiny_model().encode_texts(["a river"])
+    (span,) = cut(gallery.version, len(gallery), 1)
+    holder = ShardHolder(str(gallery.path), 1)
+    assert holder.scan(span, vectors, Filters(collection="summer", max_cloud=10), "images", 5).count == 2
+    assert holder.scan(span, vectors, Filters(max_cloud=95), "images", 5).count == 4

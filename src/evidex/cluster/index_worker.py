@@ -17,7 +17,7 @@ from evidex.retrieval.gallery_info import read_info
 from evidex.retrieval.gallery_model import load_model_of
 from evidex.retrieval.indexing.decode_worker import DecodeTask, Failed, Finished, Picture, Same, WorkerSettings
 from evidex.retrieval.indexing.decoding import DecodePool
-from evidex.retrieval.indexing.row_making import RowMaker
+from evidex.retrieval.indexing.row_making import Assets, RowMaker
 from evidex.retrieval.indexing.run import encode_pictures, fit_of
 from evidex.retrieval.indexing.workforce import EncodedFiles
 from evidex.retrieval.rows import Row
@@ -44,6 +44,7 @@ class Batch:
 
     tasks: tuple[DecodeTask, ...]
     captions: Mapping[str, tuple[str, ...]]
+    assets: Assets
     write: bool
     """Whether their rows are new and the worker writes them beside the table; else they come back with vectors."""
     attempt: int = 1
@@ -69,7 +70,7 @@ class IndexWorker:
 
     def encode(self, batch: Batch) -> EncodedFiles:
         """Decode and encode files, and write their rows where that is asked for."""
-        maker = RowMaker(batch.captions, self._reading)
+        maker = RowMaker(batch.captions, self._reading, batch.assets)
         rows: list[Row] = []
         vectors: list[NDArray[np.float32]] = []
         blank: list[str] = []

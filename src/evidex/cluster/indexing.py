@@ -129,8 +129,7 @@ class _Work:
             worker.started = None
             return
         self._lost_in_a_row = 0
-        del worker.batches[ref]
-        yield self._judged(found)
+        yield self._judged(worker.batches.pop(ref), found)
 
     def _replaced(self, worker: _Worker) -> Iterator[EncodedFiles]:
         self._lost_in_a_row += 1
@@ -148,12 +147,13 @@ class _Work:
                 ends = tuple(Failed(task.file.path, f"ended its worker {_ATTEMPTS} times") for task in batch.tasks)
                 yield EncodedFiles((), None, None, (), ends)
 
-    def _judged(self, found: EncodedFiles) -> EncodedFiles:
+    def _judged(self, batch: Batch, found: EncodedFiles) -> EncodedFiles:
         """Files of a content that the gallery lacks are asked for again, to be decoded."""
+        tasks = {task.file.path: task for task in batch.tasks}
         ends: list[Finished | Failed | Same] = []
         for end in found.ends:
             if isinstance(end, Same) and self._job.wanted(Content(end.path, end.sha256, end.raster)):
-                self._again.append(DecodeTask(end.file))
+                self._again.append(replace(tasks[end.path], file=end.file, ask=False))
             elif isinstance(end, Failed) and end.reason.startswith(_OUT_OF_SIGHT) and not is_gone(end.path):
                 reason = "is not there for a worker of the cluster; mount the archive at the same place on every node"
                 ends.append(replace(end, reason=reason, changed=True))
@@ -204,7 +204,8 @@ def _parts(batch: Batch) -> Iterator[Batch]:
 
 def _batch(job: Job, tasks: list[DecodeTask], is_new: bool) -> Batch:
     captions = {task.file.path: words for task in tasks if (words := job.captions(task.file.path))}
-    return Batch(tuple(tasks), captions, is_new)
+    assets = {task.file.path: job.assets[task.file.path] for task in tasks if task.file.path in job.assets}
+    return Batch(tuple(tasks), captions, assets, is_new)
 
 
 def _cause(error: Any) -> BaseException:

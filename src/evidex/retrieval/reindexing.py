@@ -1,7 +1,7 @@
 """The files and texts of one gallery into another, for another model; every pixel is read once.
 
 Files are read as they were for the first gallery, by the options and with the captions that its rows record; what they
-are, and not what they were, is what the new gallery holds.
+are, and not what they were, is what the new gallery holds. Files that a catalog named are told of and left to it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from evidex.progress import Progress, silent
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions, IndexReport, index_found, index_texts
 
-_READING = re.compile(r"tile (\d+) overlap (\d+) bands (rgb|[\d,]+) stretch ([^ ,]+),([^ ,]+)")
+_READING = re.compile(r"tile (\d+) overlap (\d+) bands (rgb|[\d,]+) stretch ([^ ,]+),([^ ,]+)(?: sensor (\S+))?")
 _SUMS = ("found", "added", "updated", "unchanged", "moved", "pruned", "encoded", "unplaced", "seconds")
+_COLUMNS = ("path", "kind", "reading", "captions")
 _LISTS = ("duplicates", "skipped", "remarks")
 
 
@@ -32,14 +33,19 @@ class _Recorded:
     files: dict[TileOptions | None, dict[str, None]] = field(default_factory=dict)
     captions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     texts: dict[str, list[str]] = field(default_factory=dict)
+    catalogued: dict[str, None] = field(default_factory=dict)
+    """Files that a catalog named: rows do not record all that it told of them."""
 
     @classmethod
     def of(cls, gallery: Gallery) -> _Recorded:
         recorded = cls()
-        for row in gallery.records(["path", "kind", "reading", "captions"]):
+        for row in gallery.records([*_COLUMNS, *(["item"] if "item" in gallery.dataset.schema.names else [])]):
             captions = tuple(row["captions"] or ())
             if row["kind"] == "text":
                 recorded.texts.setdefault(row["path"], []).append(captions[0])
+                continue
+            if row.get("item") is not None:
+                recorded.catalogued[row["path"]] = None
                 continue
             recorded.files.setdefault(_tiles(row["reading"]), {})[row["path"]] = None
             recorded.captions[row["path"]] = captions
@@ -67,7 +73,9 @@ def reindex(old: Gallery, new: Gallery, options: IndexOptions, progress: Progres
         part = index_found(new, lambda paths=paths: _found(paths), read, progress, recorded.captions)  # type: ignore[misc]
         report = part if report is None else _joined(report, part)
     assert report is not None
-    return report
+    reason = "was found by a catalog; index that into the new gallery"
+    skipped = tuple(Skip(printable(path), reason) for path in recorded.catalogued)
+    return replace(report, found=report.found + len(skipped), skipped=(*report.skipped, *skipped))
 
 
 def _found(paths: list[str]) -> Found:
@@ -86,7 +94,7 @@ def _tiles(reading: str | None) -> TileOptions | None:
     if found is None:
         return None
     bands = None if found[3] == "rgb" else tuple(int(number) for number in found[3].split(","))
-    return TileOptions(int(found[1]), int(found[2]), bands, (float(found[4]), float(found[5])))
+    return TileOptions(int(found[1]), int(found[2]), bands, (float(found[4]), float(found[5])), found[6])
 
 
 def _joined(first: IndexReport, last: IndexReport) -> IndexReport:

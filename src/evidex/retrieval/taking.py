@@ -44,25 +44,11 @@ def column(dataset: Any, name: str) -> Any:
     A column that tables of earlier versions lack holds nothing there.
     """
     rows = dataset.count_rows()
-    if name in LATER_COLUMNS and name not in dataset.schema.names:
-        import pyarrow as pa
-
-        return pa.nulls(rows, row_schema(1).field(name).type)
+    if _lacks(dataset, name):
+        return _nothing(name, rows)
     few = 0 < rows <= _FEW_ROWS
     table = take(dataset, range(rows), [name]) if few else dataset.to_table(columns=[name])
     return table.column(0).combine_chunks()
-
-
-def id_filter(ids: Sequence[str]) -> str:
-    """The condition, in Lance's SQL, that a row has one of ``ids``."""
-    return "id IN (" + ", ".join("'" + row_id.replace("'", "''") + "'" for row_id in ids) + ")"
-
-
-def with_ids(dataset: Any, ids: Sequence[str]) -> Iterator[tuple[Row, NDArray[np.float32]]]:
-    """The rows with these ids and their vectors, in the table's order."""
-    for start in range(0, len(ids), IDS_AT_ONCE):
-        table = dataset.to_table(filter=id_filter(ids[start : start + IDS_AT_ONCE]))
-        yield from zip(from_table(table), vectors_in(table), strict=True)
 
 
 @dataclass(frozen=True)
@@ -90,9 +76,33 @@ def column_between(dataset: Any, name: str, first: int, stop: int) -> Any:
     """One column of the rows from ``first`` on, up to but without ``stop``; other fragments are not read."""
     import pyarrow as pa
 
+    if _lacks(dataset, name):
+        return _nothing(name, stop - first)
     pieces = pieces_between(dataset, first, stop)
     if not pieces:
         return pa.array([], dataset.schema.field(name).type)
     held = [piece.fragment for piece in pieces]
     table = dataset.scanner(columns=[name], fragments=held, scan_in_order=True).to_table()
     return table.column(0).slice(pieces[0].first, stop - first).combine_chunks()
+
+
+def _lacks(dataset: Any, name: str) -> bool:
+    return name in LATER_COLUMNS and name not in dataset.schema.names
+
+
+def _nothing(name: str, rows: int) -> Any:
+    import pyarrow as pa
+
+    return pa.nulls(rows, row_schema(1).field(name).type)
+
+
+def id_filter(ids: Sequence[str]) -> str:
+    """The condition, in Lance's SQL, that a row has one of ``ids``."""
+    return "id IN (" + ", ".join("'" + row_id.replace("'", "''") + "'" for row_id in ids) + ")"
+
+
+def with_ids(dataset: Any, ids: Sequence[str]) -> Iterator[tuple[Row, NDArray[np.float32]]]:
+    """The rows with these ids and their vectors, in the table's order."""
+    for start in range(0, len(ids), IDS_AT_ONCE):
+        table = dataset.to_table(filter=id_filter(ids[start : start + IDS_AT_ONCE]))
+        yield from zip(from_table(table), vectors_in(table), strict=True)

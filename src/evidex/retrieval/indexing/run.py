@@ -122,7 +122,7 @@ class IndexRun:
         # Twice what the encoder takes: it scales down smoothly, and a remote scene is sent no larger than that.
         read = replace(options.read, remote_side=2 * fit.size)
         if options.workforce is not None:
-            asked = self._maker.captions, self._wanted, self._is_new
+            asked = self._maker.captions, self._findings.assets, self._wanted, self._is_new
             return options.workforce.at_work(Job(tasks, read, options.reading, *asked, options.workers))
         settings = WorkerSettings(read, fit)
         workers = options.workers or min(os.cpu_count() or 1, _MOST_WORKERS)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evidex.data.items import ReadOptions
 from evidex.retrieval.indexing.decode_worker import Content, DecodeTask, Failed, Finished, Same
+from evidex.retrieval.indexing.row_making import Assets
 from evidex.retrieval.rows import Row, WrittenRows
 
 
@@ -37,6 +38,8 @@ class Job:
     reading: str
     """The options in words, as rows carry them."""
     captions: Callable[[str], tuple[str, ...]]
+    assets: Assets
+    """What catalogs tell of files, by path."""
     wanted: Callable[[Content], bool]
     """Whether a content is to be decoded, as its rows are not there."""
     is_new: Callable[[str], bool]
