@@ -216,8 +216,8 @@ def _folder(
 
     terminal = Terminal.of_output()
     terminal.write(report.headline, "bold")
-    for found in report.located:
-        terminal.write(f"{found.heat.peak:.2f}  {found.scene}: {found.headline}")
+    for found in report.located:  # a line each, however long: scripts cut them
+        terminal.stream.write(f"{found.heat.peak:.2f}  {found.scene}: {found.headline}\n")
 
 
 def _progress_of(name: str) -> Any:

@@ -89,8 +89,7 @@ def command(
         found = _found(asked, text, examples, without or [], how)
     (answer,) = with_reasons([found], opened, filters, among)  # type: ignore[arg-type]
     sheet = _written(sheet, opened, answer, open_sheet)
-    if stac is not None:
-        _write_stac(answer, stac)
+    _write_stac(answer, stac)
     if as_geojson:
         print_json(answer.geojson())
     elif as_json:
@@ -144,14 +143,14 @@ def _rendered(image: Path, bands: str | None, sensor: str | None) -> Image:
     return read_whole(str(image), ReadOptions(TileOptions(bands=whole_numbers(bands), sensor=sensor)))
 
 
-def _write_stac(answer: Answer, target: str) -> None:
+def _write_stac(answer: Answer, target: str | None) -> None:
     from evidex.cli.console import print_json
     from evidex.files import write_json_atomic
     from evidex.retrieval.item_collection import item_collection
 
     if target == PRINTED:
         print_json(item_collection(answer))
-    else:
+    elif target is not None:
         write_json_atomic(Path(target), item_collection(answer))
 
 

@@ -8,14 +8,13 @@ import typer
 
 from evidex.storage.objects import place_of
 
+LOCAL = "127.0.0.1"
 _MARKS = typer.Option("--marks/--no-marks", help="Let hits be marked; by default only where nobody else can reach it.")
 
 
 def command(
     gallery: Annotated[str, typer.Option(help="Folder of the gallery, or s3://BUCKET/PREFIX.", metavar="PLACE")],
-    host: Annotated[str, typer.Option(help="Address to listen at; the default is reached from this machine only.")] = (
-        "127.0.0.1"
-    ),
+    host: Annotated[str, typer.Option(help="Address to listen at; by default only this machine reaches it.")] = LOCAL,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes a free one.")] = 8765,
     token: Annotated[
         str | None, typer.Option(envvar="EVIDEX_TOKEN", help="Clients must send this as bearer token.")
