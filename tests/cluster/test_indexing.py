@@ -98,7 +98,7 @@ def test_what_is_told_of_pictures_comes_through_workers_too(archive: Path, tmp_p
     (site / "far.png").write_bytes((archive / "copy.png").read_bytes())
     write(site / "item.json", item("far", {"visual": "far.png"}, {"eo:cloud_cover": 3}))
     with web(site) as server:
-        places = [catalog, archive, f"{server.address}/item.json"]
+        places: list[str | Path] = [catalog, archive, f"{server.address}/item.json"]
         here, there = (Gallery.create(tmp_path / name, tiny_model()) for name in ("here", "there"))
         here.add(places, options=IndexOptions(workers=1))
         report = there.add(places, options=IndexOptions(workforce=ClusterWorkforce(there.place)))

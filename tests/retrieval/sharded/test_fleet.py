@@ -134,7 +134,7 @@ def test_copies_fold_as_in_one_gallery(gallery: Gallery) -> None:
         gallery.remove([row.id])
         spread.refresh()
         got = spread.search(text=WORDS[0], top=400)
-        assert names[0] not in {place.path for hit in got.hits for place in (*hit.copies, hit)}
+        assert names[0] not in {path for hit in got.hits for path in (hit.path, *(copy.path for copy in hit.copies))}
         _same(got, Retriever(gallery).search(text=WORDS[0], top=400))
 
 
