@@ -76,8 +76,9 @@ def find_again(named: Mapping[Source, Collection[str]]) -> Found:
                 _take(each, assets, remarks)
         if walk.unread:  # else what it skips is of no file that is looked for
             skipped += walk.skipped
-        reason = f"is not told of any more by '{printable(catalog)}', which named it"
-        skipped += (Skip(printable(path), reason) for path in paths if path not in assets)
+    gone = {path: catalog for (catalog, _), paths in named.items() for path in paths if path not in assets}
+    for path, catalog in gone.items():
+        skipped.append(Skip(printable(path), f"is not told of any more by '{printable(catalog)}', which named it"))
     states = dict(_states(assets))
     files = [state for state in states.values() if isinstance(state, FoundFile)]
     skipped += (state for state in states.values() if isinstance(state, Skip))
