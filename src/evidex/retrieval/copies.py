@@ -26,7 +26,7 @@ MOST_BITS = 8
 LEAST_COSINE = 0.5
 """That the vectors of copies have; both are measured by benchmarks/copies.py."""
 MOST_LOOKED_AT = 1024
-"""Rows that are compared with a hit: thousands of pictures of open sea look alike, and a search must not wait for all."""
+"""Rows that are compared with a hit: thousands of pictures of open sea look alike, and no search waits for all."""
 _LEAST_SHARED = 0.5
 _CANDIDATES_AT_ONCE = 4096
 
