@@ -91,7 +91,7 @@ def _described(schema: Schema) -> Iterator[str]:
 
 
 def _said(field: Schema) -> str:
-    text = field.get("description", "")
+    text = str(field.get("description", ""))
     if field.get("default") in (None, [], {}):
         return text
     return f"{text} Default: `{json.dumps(field['default'])}`.".strip()
