@@ -1,6 +1,6 @@
 """Turn a trained run of CLIP's image tower and MiniLM into the small file that comes with evidex.
 
-``python scripts/pack_model.py runs/large/model.safetensors --dataset data/rsicd``
+``python scripts/pack_model.py runs/large/model.safetensors --dataset data/rsicd data/ucm --text-tower weights/minilm``
 
 What is written is the difference to the published towers (see ``evidex.weights.packing``), as fine as ``--limit``
 allows. The model's card holds what was measured on val before and after; beside the weights stands what the captions
@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file
-from ship_model import portable_card
+from ship_model import data_line, data_of, domain_of, measured, portable_card
 
-from evidex.data.datasets import load_dataset
+from evidex.data.sources import load_sources, markdown
 from evidex.encoders.model import Model, load_model
 from evidex.encoders.onnx_encoder import OnnxEncoder
 from evidex.encoders.shipped import MODELS
 from evidex.encoders.unpacking import base_tensors
 from evidex.evaluation.protocol import evaluate
-from evidex.training.measure_domain import measure_domain, own_similarity
+from evidex.training.material import taught_texts
 from evidex.weights.bases import BASES
 from evidex.weights.packing import (
     Base,
@@ -45,7 +45,12 @@ _REST_BYTES = 1_000_000  # the vocabulary, the card, and what the model was taug
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
-    parser.add_argument("--dataset", type=Path, required=True, help="the dataset the model was trained on")
+    parser.add_argument(
+        "--dataset", required=True, nargs="+", help="the datasets it was trained on, the main one first"
+    )
+    parser.add_argument("--labels", default=[], nargs="+", help="those it learned the labels of")
+    parser.add_argument("--texts", default=[], nargs="+", help="files of further captions, as data.texts")
+    parser.add_argument("--text-tower", type=Path, help="folder of the pretrained text tower, if the run has no table")
     parser.add_argument("--target", type=Path, default=MODELS / "large.safetensors")
     parser.add_argument("--limit", type=float, default=30.0, help="size of the written file at most, in MB")
     arguments = parser.parse_args()
@@ -53,25 +58,25 @@ def main() -> int:
     model = load_model(arguments.model, device="cpu")
     kept, how = fitted(_arrays(model), published(), int(1e6 * arguments.limit) - _REST_BYTES)
     final = model_of(kept, how, model)
-    val = load_dataset(arguments.dataset, "val")
+    sources = load_sources(data_of(arguments))
+    val, taught = sources.captions[0].val, [*taught_texts(sources), *sources.texts]
     scores = {name: _scores(each, val) for name, each in (("before", model), ("after", final))}
-    known = measure_domain(final, load_dataset(arguments.dataset, "train").captions, val.captions)
-    if known is None:
-        sys.exit("the captions are too few to tell what the model was taught; train it on a larger dataset")
-    final.domain = known.with_matches(own_similarity(final, val))
+    final.domain = domain_of(final, sources, taught, tower=arguments.text_tower, trained=model)
+    rows = measured(final, sources, model.card.get("sources", []))
     final.card = {
         "name": arguments.target.stem,
         "training": portable_card(model.card),
         "val": scores["after"],
         "val_before_packing": scores["before"],
-        "sources": model.card.get("sources", []),
-        "data": "RSICD train (8,734 images) and what its sources say; RSICD's authors state no licence, research use",
+        "sources": rows,
+        "data": data_line(rows),
         "start": "OpenAI CLIP ViT-B/16's image tower (MIT) and MiniLM-L6 (Apache-2.0)",
     }
     write_packed(arguments.target, {**kept, **beside_weights(final)}, {**described(final), **how})
     print(f"{arguments.target}: {arguments.target.stat().st_size / 1e6:.1f} MB")
     for name, found in scores.items():
         print(f"{name} packing: clean RSUM {found['clean']['rsum']:.2f}, noisy RSUM {found['noisy']['rsum']:.2f}")
+    print(markdown(rows))
     return 0
 
 

@@ -22,6 +22,7 @@ import torch
 from evidex.config import DataConfig, SourceConfig
 from evidex.data.sources import Sources, load_sources, markdown
 from evidex.degrade import Lexicon
+from evidex.encoders.domain import Domain
 from evidex.encoders.model import SHIPPED, Model, load_model
 from evidex.encoders.towers import TowerEncoder
 from evidex.evaluation.features import encode_images
@@ -46,7 +47,7 @@ def main() -> int:
 
     model = load_model(arguments.model, device="cpu", engine="torch")
     phrases = [" ".join((entry.phrase, *entry.alternatives)) for entry in Lexicon.load().entries]
-    sources = load_sources(_data(arguments))
+    sources = load_sources(data_of(arguments))
     taught = [*taught_texts(sources), *sources.texts]
     smaller = with_smaller_vocabulary(model, taught + phrases)
     with tempfile.TemporaryDirectory() as folder:  # the target is replaced once, by the finished model
@@ -60,20 +61,11 @@ def main() -> int:
         "name": "compact",
         "training": portable_card(model.card),
         "val": {"clean": clean.recall.to_json(), "noisy": noisy.recall.to_json()},
-        "sources": (rows := _measured(final, sources, model.card.get("sources", []))),
-        "data": "; ".join(
-            f"{row['name'].upper()} train ({row['images']:,} images), terms {row['terms']}" for row in rows
-        ),
+        "sources": (rows := measured(final, sources, model.card.get("sources", []))),
+        "data": data_line(rows),
         "start": "EfficientNet-Lite0 (Apache-2.0) and MiniLM-L6 (Apache-2.0)",
     }
-    others = val_set(sources)
-    known = measure_domain(final, taught, others.captions)
-    if known is None:
-        sys.exit("the captions are too few to tell what the model was taught; train it on a larger dataset")
-    nearness = None if model.domain is None else model.domain.nearness
-    if arguments.text_tower is not None:
-        nearness = nearness_to(taught, arguments.text_tower, "cpu")
-    final.domain = replace(known.with_matches(own_similarity(final, others)), nearness=nearness)
+    final.domain = domain_of(final, sources, taught, tower=arguments.text_tower, trained=model)
     final.save(arguments.target, half=True)
     print(f"{arguments.target}: {arguments.target.stat().st_size / 1e6:.1f} MB")
     print(f"clean RSUM {clean.recall.rsum:.2f}, noisy RSUM {noisy.recall.rsum:.2f}")
@@ -81,14 +73,14 @@ def main() -> int:
     return 0
 
 
-def _data(arguments: argparse.Namespace) -> DataConfig:
+def data_of(arguments: argparse.Namespace) -> DataConfig:
     labels = [SourceConfig(path, role="labels") for path in arguments.labels]
     return DataConfig(
         source=(*(SourceConfig(path) for path in arguments.dataset), *labels), texts=tuple(arguments.texts)
     )
 
 
-def _measured(model: Model, sources: Sources, trained: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def measured(model: Model, sources: Sources, trained: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The table of sources with what ``model`` scores on each; weights and terms are those of the training."""
     before = {row["name"]: {key: row[key] for key in ("weight", "terms")} for row in trained}
     rows = []
@@ -101,6 +93,23 @@ def _measured(model: Model, sources: Sources, trained: list[dict[str, Any]]) -> 
             row["val_names"] = None if names is None else names.mean
         rows.append(row)
     return rows
+
+
+def data_line(rows: list[dict[str, Any]]) -> str:
+    """The table of sources in a line."""
+    return "; ".join(f"{row['name'].upper()} train ({row['images']:,} images), terms {row['terms']}" for row in rows)
+
+
+def domain_of(final: Model, sources: Sources, taught: list[str], *, tower: Path | None, trained: Model) -> Domain:
+    """What ``final`` was taught, with the word table of the pretrained ``tower``, else of the ``trained`` model."""
+    others = val_set(sources)
+    known = measure_domain(final, taught, others.captions)
+    if known is None:
+        sys.exit("the captions are too few to tell what the model was taught; train it on a larger dataset")
+    nearness = None if trained.domain is None else trained.domain.nearness
+    if tower is not None:
+        nearness = nearness_to(taught, tower, "cpu")
+    return replace(known.with_matches(own_similarity(final, others)), nearness=nearness)
 
 
 def portable_card(card: dict[str, Any]) -> dict[str, Any]:
