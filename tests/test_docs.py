@@ -61,7 +61,8 @@ def test_the_first_five_minutes_and_what_follows(
     evidex: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert [_run(DOCS / page, evidex) for page in ("start.md", "asking.md", "verdicts.md")] == [9, 11, 2]
+    pages = ("start.md", "asking.md", "verdicts.md", "api/python.md")
+    assert [_run(DOCS / page, evidex) for page in pages] == [9, 11, 2, 1]
     assert json.loads(Path("answer.json").read_text())["standing"] == "out_of_domain"
 
 
