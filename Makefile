@@ -46,7 +46,7 @@ demo: setup page
 
 # The documentation as a site, site/index.html; it needs no network, to build or to read.
 docs: setup
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # With the page, the model and the lexicon inside; the Dockerfile installs it.
 wheel: setup page
