@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import hashlib
 import json
+import logging
 import os
 import re
 import reprlib
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,7 @@ from evidex.errors import DiskFullError, InputError
 from evidex.storage.objects import ObjectPlace, Place
 from evidex.storage.s3 import endpoint
 
+_LOG = logging.getLogger("evidex.files")
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 # Read once, while there is one thread: it can only be read by setting it.
@@ -50,9 +55,30 @@ def derived_folder(place: Place) -> Path:
     if not isinstance(place, ObjectPlace):
         return place
     key = hashlib.blake2b(f"{endpoint()} {place}".encode(), digest_size=12).hexdigest()
-    folder = cache_directory() / "galleries" / key
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder = cache_directory() / "galleries" / key
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK | os.X_OK):
+            return folder
+    except (OSError, RuntimeError):  # the latter where nobody knows a home
+        pass
+    folder = _scratch_folder() / key
+    folder.mkdir(exist_ok=True)
     return folder
+
+
+@cache
+def _scratch_folder() -> Path:
+    """Stands in for a cache that cannot be written, until this process ends."""
+    try:
+        folder = tempfile.mkdtemp(prefix="evidex-")
+    except OSError:
+        raise InputError(
+            "neither the cache nor a temporary folder can be written; set EVIDEX_CACHE to a folder that can"
+        ) from None
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _LOG.warning("the cache cannot be written, so what is fetched is not kept; set EVIDEX_CACHE to a folder that can")
+    return Path(folder)
 
 
 def check_target(path: Path) -> None:

@@ -7,13 +7,18 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 
 import pytest
 
 from evidex.errors import GalleryError
+from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.rows import Row, item_id
+from evidex.retrieval.soundness.seal import SEAL
 from evidex.storage import lease as leases
 from evidex.storage.lease import lease
 from evidex.storage.objects import ObjectPlace, place_of
+from tests.retrieval.archive import arbitrary_gallery, tiny_model
 from tests.storage.store import Store, fresh_place
 
 
@@ -83,3 +88,40 @@ def test_a_writer_of_this_machine_that_is_gone_is_not_waited_for(place: ObjectPl
 def test_of_several_that_take_it_at_once_one_gets_it(place: ObjectPlace) -> None:
     tables = [leases._table(place) for _ in range(4)]
     assert [leases._changed(place, table, str(number)) for number, table in enumerate(tables)].count(True) == 1
+
+
+def test_a_writer_that_lost_its_place_changes_nothing_more(store: Store) -> None:
+    assert store.url
+    gallery = arbitrary_gallery(fresh_place(), tiny_model(), 20)  # type: ignore[arg-type]
+    place, vectors = gallery.place, gallery.vectors[:1]
+    assert isinstance(place, ObjectPlace)
+    row = Row(item_id("more"), "more", "image", "f" * 64)
+    with gallery.writing():
+        held_by(place, "another machine", 1)
+        sealed = (place / SEAL).read_bytes()
+        changes: list[Callable[[], None]] = [
+            lambda: gallery.append([row], vectors),
+            lambda: gallery.replace([row], vectors),
+            lambda: gallery.remove([gallery.rows([0])[0].id]),
+            lambda: gallery.note({"a": "b"}),
+            gallery.compact,
+            gallery._committed,
+        ]
+        for change in changes:
+            with pytest.raises(GalleryError, match="was taken over by another process"):
+                change()
+    assert (place / SEAL).read_bytes() == sealed
+    assert json.loads(leases._table(place).config()["holder"])["token"] == "another"
+    again = Gallery.open(str(place), tiny_model())
+    assert (again.version, len(again)) == (gallery.version, 20)
+
+
+def test_who_lost_its_place_gives_no_signs(place: ObjectPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "_SIGN_SECONDS", 0.01)
+    held_by(place, "another machine", 1)
+    signs = threading.Thread(target=leases._give_signs, args=(place, "ours", over := threading.Event()), daemon=True)
+    signs.start()
+    signs.join(20)
+    over.set()
+    signs.join()
+    assert leases._sign(place) is None

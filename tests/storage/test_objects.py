@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import threading
 from pathlib import Path
@@ -10,13 +11,14 @@ import numpy as np
 import pytest
 
 from evidex.cli.app import main
-from evidex.errors import DamagedError, GalleryError, InputError
+from evidex.errors import DamagedError, GalleryError, InputError, StorageError
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
 from evidex.retrieval.verifying.repair import repair
 from evidex.retrieval.verifying.verify import verify
+from evidex.storage import objects
 from evidex.storage.objects import ObjectPlace, place_of
 from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model, write_images
 from tests.storage.store import BUCKET, Store, fresh_place
@@ -31,6 +33,40 @@ def test_an_address_is_a_place_and_so_is_a_path(tmp_path: Path) -> None:
     for wrong in ("s3://bucket", "s3://", "s3:///x", "gs://bucket/x", "s3://bucket/a//b", "s3://bucket/../b"):
         with pytest.raises(InputError, match="s3://BUCKET/PREFIX"):
             place_of(wrong)
+
+
+class Failing(io.BytesIO):
+    """Gives some of its bytes, and then an error."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if piece := super().read(min(size or 0, 4)):
+            return piece
+        raise OSError("the disk is broken")
+
+
+def test_an_upload_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = place_of(fresh_place())
+    assert isinstance(place, ObjectPlace)
+    (tmp_path / "file").write_bytes(b"new content")
+    (place / "file").write_bytes(b"old")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", lambda *_: Failing(b"new content"))
+        for name in ("file", "other"):
+            with pytest.raises(StorageError, match="the disk is broken"):
+                (place / name).copy_from(tmp_path / "file")
+    assert {name: (place / name).read_bytes() for name in place.listed()} == {"file": b"old"}
+    monkeypatch.setattr(objects, "_READ_AHEAD", 4)
+    (place / "file").copy_from(tmp_path / "file")
+    assert {name: (place / name).read_bytes() for name in place.listed()} == {"file": b"new content"}
+
+
+def test_a_gallery_opens_where_the_cache_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = arbitrary_gallery(fresh_place(), tiny_model(), 20).place  # type: ignore[arg-type]
+    (tmp_path / "no folder").touch()
+    monkeypatch.setenv("EVIDEX_CACHE", str(tmp_path / "no folder" / "cache"))
+    gallery = Gallery.open(where)
+    assert Retriever(gallery).search(text=WORDS[0]).hits
+    assert gallery.derived == Gallery.open(where).derived, "one folder as long as the process lives"
 
 
 def test_it_answers_as_a_folder_does(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from evidex.errors import GalleryError, NotFoundError
 from evidex.files import derived_folder, telling_full_disk
 from evidex.progress import Progress, silent
-from evidex.retrieval.gallery_folder import folder_of, held
+from evidex.retrieval.gallery_folder import check_held, folder_of, held
 from evidex.retrieval.gallery_info import GalleryInfo, read_info
 from evidex.retrieval.gallery_making import make_gallery
 from evidex.retrieval.gallery_model import check_model, load_model_of
@@ -179,6 +179,12 @@ class Gallery:
         self.checks.check(self._files)
         return self._dataset
 
+    @property
+    def _table_to_change(self) -> Any:
+        """The table, asked for anew before each commit: another process may have taken the gallery over."""
+        check_held(self.place)
+        return self._table
+
     def refresh(self) -> bool:
         """Move to the newest version; whether anything is new."""
         before = self._version
@@ -259,7 +265,7 @@ class Gallery:
         with held(self.place, wait=isinstance(self.place, ObjectPlace) and not at_once):
             self.refresh()
             self.complete_seal()
-            if add_missing_columns(self.place, self._table, self.dim):
+            if add_missing_columns(self.place, self._table_to_change, self.dim):
                 self._committed()
             yield
 
@@ -269,7 +275,7 @@ class Gallery:
         return dict(self._dataset.config())
 
     def note(self, notes: dict[str, str]) -> None:
-        self._table.update_config(notes)
+        self._table_to_change.update_config(notes)
         self._committed()
 
     def forget_losses(self) -> None:
@@ -286,20 +292,20 @@ class Gallery:
 
         if rows:
             with telling_full_disk(self.place):
-                newest = lance.write_dataset(to_table(rows, vectors), self._table, mode="append")
+                newest = lance.write_dataset(to_table(rows, vectors), self._table_to_change, mode="append")
             self._committed(newest)
 
     def append_written(self, written: Sequence[WrittenRows]) -> None:
         """Commit rows that other processes wrote beside the table, all in one step."""
         if written:
             with telling_full_disk(self.place):
-                newest = commit_fragments(self.place, self._table, [each.fragments for each in written])
+                newest = commit_fragments(self.place, self._table_to_change, [each.fragments for each in written])
             self._committed(newest, digests={name: digest for each in written for name, digest in each.digests.items()})
 
     def replace(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
         """Commit rows in place of those with the same ids, in one step."""
         if rows:
-            merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+            merge = self._table_to_change.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
             with telling_full_disk(self.place):
                 merge.execute(to_table(rows, vectors))
             self._committed()
@@ -307,12 +313,12 @@ class Gallery:
     def remove(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), IDS_AT_ONCE):
             with telling_full_disk(self.place):
-                self._table.delete(id_filter(ids[start : start + IDS_AT_ONCE]))
+                self._table_to_change.delete(id_filter(ids[start : start + IDS_AT_ONCE]))
             self._committed()
 
     def compact(self) -> None:
         """Join the many small pieces that commits leave, and forget versions that nobody reads any more."""
-        compact(self.place, self._table)
+        compact(self.place, self._table_to_change)
         self._committed()
         with telling_full_disk(self.place):
             self._dataset.cleanup_old_versions(older_than=_KEEP_VERSIONS)

@@ -38,6 +38,14 @@ def held(folder: Place, *, wait: bool = False) -> Iterator[None]:
         yield
 
 
+def check_held(folder: Place) -> None:
+    """GalleryError where another process has taken over what this one held; a folder of this machine cannot be."""
+    if isinstance(folder, ObjectPlace):
+        from evidex.storage.lease import check_hold
+
+        check_hold(folder)
+
+
 def folder_of(place: Place) -> Path:
     """The folder of a gallery that lies on this machine."""
     if isinstance(place, ObjectPlace):

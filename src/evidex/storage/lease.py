@@ -2,8 +2,9 @@
 
 Who writes is one entry in the configuration of a table of its own, changed by Lance's commits: of two that change the
 same version one is refused. The holder gives a sign of life every few seconds; one whose sign has not
-changed for a while, or whose process on this very machine is gone, has lost its place. Should a writer go on after it
-lost its place, Lance's commits still keep every row.
+changed for a while, or whose process on this very machine is gone, has lost its place. A writer asks before each change
+whether it still has its place (`check_hold`) and ends if not; where it loses it between that and the commit, Lance's
+commits still keep every row.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ _KEPT_VERSIONS = 64
 _LOG = logging.getLogger("evidex.gallery")
 
 _turns: dict[ObjectPlace, threading.RLock] = {}
-_held: set[ObjectPlace] = set()
-"""What this process holds; the thread that does may hold it again."""
+_held: dict[ObjectPlace, str] = {}
+"""What this process holds, and as whom; the thread that does may hold it again."""
 
 
 @contextmanager
@@ -47,6 +48,7 @@ def lease(place: ObjectPlace, *, wait: bool) -> Iterator[None]:
         raise _taken(place)
     try:
         if place in _held:
+            check_hold(place)
             yield
         else:
             with _leased(place, wait):
@@ -55,10 +57,20 @@ def lease(place: ObjectPlace, *, wait: bool) -> Iterator[None]:
         turn.release()
 
 
+def check_hold(place: ObjectPlace) -> None:
+    """GalleryError where this process holds ``place`` no longer, though it did and goes on as if."""
+    token = _held.get(place)
+    if token is not None and _holder(place) != token:
+        raise GalleryError(
+            f"'{place}' was taken over by another process, as this one gave no sign for {_SILENCE_SECONDS:.0f} s; run "
+            "this again, what is written stays"
+        )
+
+
 @contextmanager
 def _leased(place: ObjectPlace, wait: bool) -> Iterator[None]:
     token = _acquire(place, wait)
-    _held.add(place)
+    _held[place] = token
     over = threading.Event()
     signs = threading.Thread(target=_give_signs, args=(place, token, over), daemon=True)
     signs.start()
@@ -67,7 +79,7 @@ def _leased(place: ObjectPlace, wait: bool) -> Iterator[None]:
     finally:
         over.set()
         signs.join()
-        _held.discard(place)
+        del _held[place]
         with suppress(EvidexError, OSError, ValueError):  # then it lapses by itself
             _release(place, token)
 
@@ -127,7 +139,7 @@ def _table(place: ObjectPlace) -> Any:
 
     where = lance_place(place / WRITER)
     try:
-        if any((place / WRITER / "_versions").glob("*.manifest")):
+        if _is_made(place):
             return lance.dataset(**where)
         # Fails where another process has made it meanwhile.
         options = {"storage_options": where["storage_options"], "max_retries": 0}
@@ -141,11 +153,22 @@ def _table(place: ObjectPlace) -> Any:
         raise place.trouble(error) or GalleryError(f"'{place}' cannot be held for writing ({error})") from None
 
 
+def _is_made(place: ObjectPlace) -> bool:
+    return any((place / WRITER / "_versions").glob("*.manifest"))
+
+
+def _holder(place: ObjectPlace) -> str | None:
+    """Who holds it by now; None where all of the gallery was removed."""
+    return str(_table(place).config().get(_HOLDER, "")) if _is_made(place) else None
+
+
 def _give_signs(place: ObjectPlace, token: str, over: threading.Event) -> None:
     count = 0
     while not over.wait(_SIGN_SECONDS if count else 0):
         count += 1
         with suppress(EvidexError, OSError):  # the next one may come through
+            if _holder(place) != token:
+                return  # a sign of ours would be taken for one of who holds it now
             (place / SIGN).write_bytes(json.dumps({"holder": token, "count": count}).encode())
 
 

@@ -8,12 +8,14 @@ names.
 from __future__ import annotations
 
 import fnmatch
+import io
 import re
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from evidex.errors import InputError, StorageError
 from evidex.storage import s3
@@ -119,8 +121,7 @@ class ObjectPlace:
 
     def write_bytes(self, data: bytes) -> None:
         """Replace the object; others see the old one or the new one."""
-        with self._asking() as files, files.open_output_stream(self._path) as stream:
-            stream.write(data)
+        self._replace(io.BytesIO(data))
 
     def copy_to(self, target: Path) -> None:
         """Download into a new file."""
@@ -129,10 +130,22 @@ class ObjectPlace:
                 file.write(piece)
 
     def copy_from(self, source: Path) -> None:
-        """Upload a file."""
-        with self._asking() as files, source.open("rb") as file, files.open_output_stream(self._path) as stream:
-            while piece := file.read(_READ_AHEAD):
-                stream.write(piece)
+        """Upload a file; others see the old object or the new one."""
+        with self._asking(), source.open("rb") as file:
+            self._replace(file)
+
+    def _replace(self, content: BinaryIO) -> None:
+        """Write under a name of its own first: pyarrow's streams publish what they have also where they fail."""
+        aside = self.parent / f".{self.name}.tmp-{uuid.uuid4().hex}"
+        try:
+            with self._asking() as files:
+                with files.open_output_stream(aside._path) as stream:
+                    while piece := content.read(_READ_AHEAD):
+                        stream.write(piece)
+                files.copy_file(aside._path, self._path)
+        finally:
+            with suppress(StorageError):  # what stays has a name that nobody reads
+                aside.unlink(missing_ok=True)
 
     def mkdir(self, parents: bool = False, exist_ok: bool = False) -> None:
         """Nothing: a name may hold slashes without more."""

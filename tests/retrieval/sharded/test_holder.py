@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
@@ -127,6 +128,20 @@ def test_what_lies_in_memory_is_not_read_again_when_rows_come(
     after = HeldRows(gallery, Span(gallery.version, 150, len(gallery)), "float32", before.pieces)
     assert len(after.pieces) == len(before.pieces) + 1
     assert all(after.pieces[key] is piece for key, piece in before.pieces.items())
+
+
+def test_vectors_are_never_those_of_a_damaged_file(gallery: Gallery, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evidex.retrieval.soundness.mapped.are_few", lambda *_: False)
+    monkeypatch.setattr("evidex.retrieval.soundness.mapped.is_settled", lambda _: True)  # as if damaged long ago
+    sound = np.array(gallery.vectors)
+    file = next(Path(str(gallery.path)).glob("vectors-*.f32"))
+    content = bytearray(file.read_bytes())
+    content[150 * 32 * 4 + 3] ^= 0x7F
+    status = file.stat()
+    file.write_bytes(content)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    holder, span = ShardHolder(str(gallery.path), 1), Span(gallery.version, 100, 200)
+    assert (holder.vectors(span, np.array([150])) == sound[[150]]).all()
 
 
 def test_damage_to_its_own_rows_is_mended(gallery: Gallery, monkeypatch: pytest.MonkeyPatch) -> None:

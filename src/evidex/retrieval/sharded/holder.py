@@ -141,7 +141,10 @@ class HeldRows:
 
     def vectors(self, places: NDArray[np.int64]) -> Vectors:
         inside = places - self.span.first
-        parts, _ = self._values()
+        parts, ensure = self._values()
+        if ensure is not None:
+            for row in inside.tolist():
+                ensure(row, row + 1)
         starts = np.cumsum([0, *(len(part) for part in parts)])
         owner = np.searchsorted(starts, inside, side="right") - 1
         return np.stack([parts[n][row - starts[n]] for n, row in zip(owner, inside, strict=True)])

@@ -14,7 +14,7 @@ from evidex.errors import EvidexError
 from evidex.files import derived_folder
 from evidex.progress import Progress, silent
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.gallery_folder import held
+from evidex.retrieval.gallery_folder import check_held, held
 from evidex.retrieval.gallery_info import parse_info, read_info, write_info
 from evidex.retrieval.sealing import seal_table
 from evidex.retrieval.soundness.seal import INDEX_AGAIN, damaged, digest_of, drop, read_seal
@@ -55,6 +55,7 @@ def _mended(
 ) -> list[Finding]:
     """The findings with what became of them; what ``mend`` returns is still to be done."""
     try:
+        check_held(folder)
         left = mend(folder, findings)
     except EvidexError as error:
         return [replace(finding, remedy=f"it could not be mended ({error})") for finding in findings]
