@@ -17,7 +17,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 RSICD ?= data/rsicd
 
-.PHONY: setup page browser demo test light check bench wheel weights large-model clean
+.PHONY: setup page browser demo docs test light check bench wheel weights large-model clean
 
 setup: $(STAMP)
 
@@ -43,6 +43,10 @@ browser:
 
 demo: setup page
 	$(BIN)/python scripts/demo.py $(if $(filter 0,$(SERVE)),--no-serve)
+
+# The documentation as a site, site/index.html; it needs no network, to build or to read.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # With the page, the model and the lexicon inside; the Dockerfile installs it.
 wheel: setup page
@@ -83,4 +87,4 @@ weights: setup
 	$(BIN)/python scripts/fetch_weights.py
 
 clean:
-	rm -rf $(VENV) $(LIGHT) demo runs build dist src/*.egg-info
+	rm -rf $(VENV) $(LIGHT) demo runs build dist site src/*.egg-info

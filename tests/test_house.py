@@ -82,11 +82,13 @@ def test_every_file_that_is_no_code_is_package_data() -> None:
 
 
 def test_the_records_of_decisions_are_numbered_without_gaps() -> None:
-    files = sorted((ROOT / "docs" / "adr").glob("*.md"))
+    files = sorted((ROOT / "docs" / "adr").glob("0*.md"))
     assert [int(path.name[:4]) for path in files] == list(range(1, len(files) + 1))
     for path in files:
         title = path.read_text().splitlines()[0]
         assert re.match(rf"# {int(path.name[:4])}\. \S", title), title
+    listed = (ROOT / "docs" / "adr" / "README.md").read_text()
+    assert [f"- [{path.read_text().splitlines()[0][2:]}]({path.name})" for path in files] == listed.splitlines()[4:]
 
 
 @pytest.mark.parametrize("module", sorted(path.stem for path in (PACKAGE / "data").glob("[!_]*.py")))

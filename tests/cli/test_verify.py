@@ -66,3 +66,19 @@ def test_lost_rows_are_an_error_with_exit_code_2(
 def test_what_is_no_gallery_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("verify", tmp_path / "nothing") == 2
     assert "is no gallery" in capsys.readouterr().err
+
+
+def test_marks_that_cannot_be_read_are_told_beside_all_else(
+    gallery: Gallery, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held = gallery.path / "marks.jsonl"
+    held.write_bytes(b"torn")
+    assert run("verify", gallery.path) == 0
+    assert "note: 1 lines of marks.jsonl are not what was written" in capsys.readouterr().out
+    held.unlink()
+    held.mkdir()
+    for options in ([], ["--repair"]):
+        assert run("verify", gallery.path, *options) == 2
+        told = capsys.readouterr().out
+        assert "damaged: marks.jsonl cannot be read" in told
+        assert "20 rows" in told

@@ -21,6 +21,8 @@ from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions, IndexReport
 from evidex.retrieval.reindexing import reindex
 from evidex.retrieval.verifying.verify import verify
+from tests.data.serving import serving as web
+from tests.data.stac.catalogs import item, write, write_catalog
 from tests.retrieval.archive import tiny_model, write_images
 from tests.storage.store import fresh_place, serving
 
@@ -85,6 +87,28 @@ def workers_of(nodes: Any) -> list[int]:
                 if parent in raylets and (entry / "cmdline").read_bytes().startswith(b"ray::IndexWorker"):
                     found.append(int(entry.name))
     return found
+
+
+@pytest.mark.usefixtures("nodes")
+def test_what_is_told_of_pictures_comes_through_workers_too(archive: Path, tmp_path: Path) -> None:
+    """Of a catalog, one item of it on another machine, and beside pictures that are hashed to find their copies."""
+    catalog = write_catalog(tmp_path, 5)
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "far.png").write_bytes((archive / "copy.png").read_bytes())
+    write(site / "item.json", item("far", {"visual": "far.png"}, {"eo:cloud_cover": 3}))
+    with web(site) as server:
+        places: list[str | Path] = [catalog, archive, f"{server.address}/item.json"]
+        here, there = (Gallery.create(tmp_path / name, tiny_model()) for name in ("here", "there"))
+        here.add(places, options=IndexOptions(workers=1))
+        report = there.add(places, options=IndexOptions(workforce=ClusterWorkforce(there.place)))
+    assert report.added == 67
+    found = rows(tmp_path / "there")
+    assert found == rows(tmp_path / "here")
+    assert all(row["phash"] is not None for row in found)
+    assert sum(row["catalog"] is not None for row in found) == 6
+    assert [row["item"] for row in found if row["thumbnail"] is not None] == ["far"]
+    assert there.notes == here.notes
 
 
 @pytest.mark.parametrize("shared", ["folder", "store"])

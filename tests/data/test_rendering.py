@@ -79,3 +79,14 @@ def test_only_valid_pixels_say_whether_a_window_is_empty() -> None:
     assert not is_flat(values, everywhere)
     everywhere[0, 0] = False
     assert is_flat(values, everywhere)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [TileOptions(), TileOptions(0, 0, (4, 3, 2), (0.5, 99.25)), TileOptions(64, 8, (1,), sensor="planetscope")],
+)
+def test_what_rows_note_of_the_options_is_read_back(options: TileOptions) -> None:
+    assert TileOptions.of_words(options.words) == options
+    assert TileOptions.of_words(options.words + " told landsat-8:::None:0 beside 0a1b") == options
+    with pytest.raises(InputError, match="'by hand' does not say how"):
+        TileOptions.of_words("by hand")

@@ -75,7 +75,7 @@ def test_what_cannot_be_meant_is_refused(text: str | None, images: list[object],
 
 def test_parts_are_added_and_taken_off_on_the_sphere() -> None:
     model, one, other = tiny_model(), picture(1), picture(2)
-    pictures, texts = encode(model, [one, other], "image"), encode(model, ["a river", "dense houses"], "text")
+    pictures, texts = encode(model, [one, other], "image"), encode(model, ["a river", "dense houses", "cars"], "text")
 
     def unit(vector: np.ndarray) -> np.ndarray:
         return np.asarray(vector / np.linalg.norm(vector))
@@ -84,6 +84,7 @@ def test_parts_are_added_and_taken_off_on_the_sphere() -> None:
         (Composed("a river", (one,)), pictures[0] + texts[0]),
         (Composed(None, (one, other)), pictures.sum(axis=0)),
         (Composed("a river", without=("dense houses",)), texts[0] - 0.5 * texts[1]),
+        (Composed("a river", without=("dense houses", "cars")), texts[0] - 0.5 * unit(texts[1] + texts[2])),
         (Composed("a river", (one, other)), unit(pictures.sum(axis=0)) + texts[0]),
     ]
     found = encode_composed(model, [question for question, _ in expected], lambda _: pytest.fail("nothing is marked"))

@@ -90,6 +90,13 @@ def test_very_many_copies_leave_room_for_the_others(tmp_path: Path) -> None:
     assert len(hits[0].copies) == 300
 
 
+def test_no_search_waits_for_thousands_that_look_alike(gallery: Gallery, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Retriever(gallery).search(text=QUESTION, top=12).hits
+    assert max(len(hit.copies) for hit in whole) > 1
+    monkeypatch.setattr("evidex.retrieval.copies.MOST_LOOKED_AT", 2)
+    assert max(len(hit.copies) for hit in Retriever(gallery).search(text=QUESTION, top=12).hits) == 1
+
+
 def test_filters_hold_for_the_other_places_too(gallery: Gallery) -> None:
     hits = Retriever(gallery).search(text=QUESTION, top=12, filters=Filters(glob="backup/*")).hits
     assert sorted(_names(hits)) == ["c.png", "five.jpg"]

@@ -19,6 +19,7 @@ from evidex.data.stac.item import UNKNOWN_TIME
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
 from evidex.retrieval.item_collection import item_collection
+from evidex.retrieval.reindexing import reindex
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row
 from tests.data.serving import serving
@@ -92,6 +93,10 @@ def test_some_tiles_of_a_scene_are_these_tiles(mixed: Gallery, tmp_path: Path) -
     again.add([more])
     assert len(again) == 5
     assert _contents(again).items() <= _contents(mixed).items()
+    other = Gallery.create(tmp_path / "other", tiny_model())
+    assert reindex(again, other, IndexOptions()).skipped == ()
+    other.refresh()
+    assert _contents(other) == _contents(again)
     before = _contents(mixed)
     assert mixed.add([some]).unchanged == 1  # a gallery that has the scene whole keeps it whole
     assert _contents(mixed) == before
@@ -99,6 +104,21 @@ def test_some_tiles_of_a_scene_are_these_tiles(mixed: Gallery, tmp_path: Path) -
     assert {row.item.catalog for row in mixed.rows(range(len(mixed))) if row.item} == {
         str(tmp_path / "c/stac/catalog.json")
     }
+
+
+def test_a_scene_of_which_some_tiles_are_there_is_read_whole_when_it_is_found_itself(
+    mixed: Gallery, tmp_path: Path
+) -> None:
+    answer = _answer(mixed)
+    tiles = [feature for feature in answer["features"] if feature["properties"]["evidex:kind"] == "tile"]
+    some = write(tmp_path / "some.json", {**answer, "features": tiles[:3]})
+    read = ReadOptions(TileOptions(tile=64, overlap=0))
+    again = _gallery(tmp_path / "again", some, read=read)
+    again.add([tmp_path / "scenes"], options=IndexOptions(read))
+    whole = _gallery(tmp_path / "whole", tmp_path / "scenes", read=read)
+    assert _contents(again) == _contents(whole)
+    assert again.add([tmp_path / "scenes", some], options=IndexOptions(read)).encoded == 0
+    assert _contents(again) == _contents(whole)
 
 
 def test_items_are_valid_and_say_how_they_were_found(mixed: Gallery) -> None:

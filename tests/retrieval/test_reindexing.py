@@ -16,7 +16,10 @@ from evidex.errors import InputError
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
 from evidex.retrieval.reindexing import reindex
-from tests.retrieval.archive import tiny_model, write_images
+from tests.data.serving import serving
+from tests.data.stac.catalogs import item, items, write, write_catalog
+from tests.retrieval.archive import picture, tiny_model, write_images, write_raster
+from tests.retrieval.indexing.conftest import pool  # noqa: F401 (a fixture)
 
 
 @pytest.fixture
@@ -72,3 +75,65 @@ def test_a_gallery_is_not_made_from_itself(tmp_path: Path, capsys: pytest.Captur
             main()
     assert stop.value.code == 2
     assert "is the gallery that is read; name another with --to" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("pool")
+def test_what_catalogs_tell_is_asked_again_of_the_files_that_are_there(tmp_path: Path) -> None:
+    """Assets of two names, one on another machine, and a scene whose bands only its item explains."""
+    values = np.random.default_rng(0).integers(1, 3000, (12, 64, 64)).astype("uint16")
+    write_raster(tmp_path / "bands.tif", values, tiled=False)
+    told = {"platform": "sentinel-2a", "s2:processing_baseline": "05.09"}
+    both = write(tmp_path / "both.json", items(item("bands", {"x": "bands.tif"}, told)))
+    local = write_catalog(tmp_path, 3)
+    (tmp_path / "site").mkdir()
+    picture(7).save(tmp_path / "site" / "far.png")
+    picture(8).save(tmp_path / "site" / "other.png")
+    assets = {"shown": "far.png", "data": {"href": "other.png", "roles": ["visual"]}}
+    write(tmp_path / "site" / "item.json", item("far", assets, {"eo:cloud_cover": 3}))
+    with serving(tmp_path / "site") as server:
+        far = f"{server.address}/item.json"
+
+        def made(name: str, seed: int) -> Gallery:
+            gallery = Gallery.create(tmp_path / name, tiny_model(seed=seed))
+            gallery.add([local, both], options=IndexOptions())
+            gallery.add([far], options=IndexOptions(asset="shown"))
+            return gallery
+
+        old = made("old", 0)
+        new = Gallery.create(tmp_path / "new", tiny_model(seed=1))
+        report = reindex(old, new, IndexOptions())
+        assert (report.added, report.skipped) == (5, ())
+        fresh = made("fresh", 1)
+        new.refresh()
+        assert rows(new) == rows(fresh)
+        assert new.notes == fresh.notes
+        assert reindex(old, new, IndexOptions()).unchanged == 5
+    write(both, items())
+    again = reindex(old, new, IndexOptions())
+    assert again.unchanged == 3
+    assert {Path(skip.name).name for skip in again.skipped} == {"bands.tif", "far.png", "item.json"}
+    assert any("is not told of any more by" in skip.reason for skip in again.skipped)
+
+
+@pytest.mark.usefixtures("pool")
+def test_presets_and_what_was_noted_of_them_are_kept(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).integers(1, 3000, (12, 64, 64)).astype("uint16")
+    (tmp_path / "scenes").mkdir()
+    scene = write_raster(tmp_path / "scenes" / "a.tif", values, tiled=False)
+    other = write_raster(tmp_path / "b.tif", values[::-1], tiled=False)
+
+    def made(name: str, seed: int) -> Gallery:
+        gallery = Gallery.create(tmp_path / name, tiny_model(seed=seed))
+        gallery.add([scene], options=IndexOptions(ReadOptions(TileOptions(sensor="landsat-8", bands=(5, 4, 3)))))
+        gallery.add([other], options=IndexOptions(ReadOptions(TileOptions(sensor="sentinel-2"))))
+        return gallery
+
+    old = made("old", 0)
+    old.add([write_raster(tmp_path / "c.tif", values[:3])], options=IndexOptions(ReadOptions(TileOptions(bands=(2,)))))
+    (tmp_path / "c.tif").unlink()
+    old.add([tmp_path / "scenes"], options=IndexOptions(ReadOptions(TileOptions(sensor="landsat-8", bands=(5, 4, 3)))))
+    new, fresh = Gallery.create(tmp_path / "new", tiny_model(seed=1)), made("fresh", 1)
+    assert reindex(old, new, IndexOptions()).added == 2
+    new.refresh()
+    assert rows(new) == rows(fresh)
+    assert new.notes == old.notes

@@ -35,7 +35,8 @@ def command(
         typer.Option(help="Write the map: .tif, .png over the scene, .geojson of the peaks; may be repeated."),
     ] = None,
     gallery: Annotated[
-        Path | None, typer.Option(help="SCENE is a row of this gallery: a hit's id, or the path of a file in it.")
+        str | None,
+        typer.Option(metavar="PLACE", help="SCENE is a row of this gallery: a hit's id, or the path of a file in it."),
     ] = None,
     model: Annotated[str | None, typer.Option(help="Model file, run folder or name; default: compact.")] = None,
     window: Annotated[
@@ -116,7 +117,7 @@ def _check_outputs(targets: list[Path], scene: str) -> None:
 
 
 def _opened(
-    scene: str, gallery: Path | None, model: str | None, reading: ReadOptions
+    scene: str, gallery: str | None, model: str | None, reading: ReadOptions
 ) -> tuple[Model, AbstractContextManager[View], tuple[TileOptions, ...]]:
     """The model, the scene to be looked at with it, and the ways in which an example may be read."""
     from evidex.encoders.model import load_model

@@ -11,7 +11,7 @@ import typer
 def command(
     what: Annotated[str | None, typer.Argument(help="'export' or 'delete'; without either they are counted.")] = None,
     file: Annotated[Path | None, typer.Argument(help="The JSON file to export to.")] = None,
-    gallery: Annotated[Path, typer.Option(help="Folder of the gallery.")] = ...,  # type: ignore[assignment]
+    gallery: Annotated[str, typer.Option(help="Folder of the gallery.", metavar="PLACE")] = ...,  # type: ignore[assignment]
 ) -> None:
     """Count, export or delete the marks (right, wrong) that were put on hits of a gallery."""
     from collections import Counter
@@ -20,13 +20,15 @@ def command(
     from evidex.files import check_target
     from evidex.retrieval.gallery_info import read_info
     from evidex.retrieval.marks import Marks
+    from evidex.storage.objects import place_of
 
     if what not in (None, "export", "delete"):
         raise InputError(f"'{what}' is unknown; give export FILE or delete")
     if (what == "export") != (file is not None):
         raise InputError("give a file with export, and with nothing else: evidex marks export FILE --gallery DIR")
-    read_info(gallery)  # or it is no gallery
-    marks = Marks(gallery)
+    place = place_of(gallery)
+    marks = Marks.at(place)
+    read_info(place)  # or it is no gallery
     if file is not None:
         check_target(file)
         typer.echo(f"{marks.export(file)} marks written to {file}")

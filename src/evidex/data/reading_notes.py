@@ -24,6 +24,15 @@ def noted(before: Mapping[str, str], tiles: TileOptions, told: Iterable[str | No
     return now if now.items() - before.items() else {}
 
 
+def carried_over(before: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+    """What is new to a gallery's notes when the scenes of another gallery are read into it as they were there."""
+    now = {name: other[name] for name in (_SENSORS, _BANDS) if name in other}
+    sensors = dict.fromkeys([*_words(other.get(_SENSORS)), *_words(before.get(_SENSORS))])
+    if sensors:
+        now[_SENSORS] = json.dumps(list(sensors))
+    return now if now.items() - before.items() else {}
+
+
 def readings_of(notes: Mapping[str, str]) -> tuple[TileOptions, ...]:
     """The ways in which an example may be read, the first that fits it; what is not understood is left out."""
     found = [TileOptions(sensor=name) for name in _words(notes.get(_SENSORS)) if name in SENSORS]

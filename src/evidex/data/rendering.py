@@ -42,6 +42,26 @@ class TileOptions:
         name = self.sensor or self.told.sensor
         return None if name is None else SENSORS[name]
 
+    @property
+    def words(self) -> str:
+        """What was chosen by hand, as rows note it: pairs of a name and a value; `of_words` is the inverse."""
+        bands = "rgb" if self.bands is None else ",".join(map(str, self.bands))
+        sensor = "" if self.sensor is None else f" sensor {self.sensor}"
+        stretch = f"{self.stretch[0]:g},{self.stretch[1]:g}"
+        return f"tile {self.tile} overlap {self.overlap} bands {bands} stretch {stretch}{sensor}"
+
+    @classmethod
+    def of_words(cls, text: str) -> TileOptions:
+        """The options that a row notes; what it notes besides, of catalogs and of files beside it, is passed over."""
+        words = text.split()
+        noted = dict(zip(words[::2], words[1::2], strict=False))
+        try:
+            bands = None if noted["bands"] == "rgb" else tuple(int(band) for band in noted["bands"].split(","))
+            low, high = (float(value) for value in noted["stretch"].split(","))
+            return cls(int(noted["tile"]), int(noted["overlap"]), bands, (low, high), noted.get("sensor"))
+        except (KeyError, ValueError):
+            raise InputError(f"'{text}' does not say how a scene was read; update evidex, or index it anew") from None
+
     def __post_init__(self) -> None:
         if self.sensor is not None and self.sensor not in SENSORS:
             raise InputError(f"sensor '{self.sensor}' is unknown; known are {', '.join(SENSORS)}")

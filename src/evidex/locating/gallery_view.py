@@ -17,9 +17,8 @@ from evidex.retrieval.rows import Row
 def view_in_gallery(gallery: Gallery, name: str) -> AbstractContextManager[View]:
     """Of the row with the id ``name``; or, by a path, of a whole file that is in the gallery, tiles and all."""
     row = _row(gallery, name)
-    if row.kind != "text" and is_remote(
-        row.path
-    ):  # of what lies elsewhere the gallery's own small picture is looked at
+    if row.kind != "text" and is_remote(row.path):
+        # Of what lies on another machine the gallery's own small picture is looked at.
         return nullcontext(view_of_picture(gallery.open_image(row), row.name, Hit.of(row, 1, 0.0).corners))
     return view_of_row(row)
 
@@ -36,6 +35,4 @@ def _row(gallery: Gallery, name: str) -> Row:
         place = pc.index(gallery.column("path"), path).as_py() if place < 0 else place
     if place < 0:
         raise NotFoundError(f"'{name}' is not in the gallery; give the id of a hit, or the path of a file in it")
-    row = gallery.rows([place])[0]
-
-    return replace(row, window=None)
+    return replace(gallery.rows([place])[0], window=None)

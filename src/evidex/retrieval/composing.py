@@ -125,7 +125,7 @@ def _encoded(
         wanted.append(encode(model, [question.text], "text")[0])
     found = _mean(wanted)
     if question.without:
-        found = _unit(found - NOT_WANTED * encode(model, question.without, "text").sum(axis=0), found)
+        found = _unit(found - NOT_WANTED * _mean(encode(model, question.without, "text")), found)
     for ids, weight in ((question.right, MARKED_RIGHT), (question.wrong, -MARKED_WRONG)):
         marked = _known(ids, vector_of)
         if marked:

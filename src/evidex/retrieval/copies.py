@@ -25,6 +25,8 @@ MOST_BITS = 8
 """Of 64, that the hashes of copies may differ in."""
 LEAST_COSINE = 0.5
 """That the vectors of copies have; both are measured by benchmarks/copies.py."""
+MOST_LOOKED_AT = 1024
+"""Rows that are compared with a hit: thousands of pictures of open sea look alike, and no search waits for all."""
 _LEAST_SHARED = 0.5
 _CANDIDATES_AT_ONCE = 4096
 
@@ -79,10 +81,10 @@ class CopyIndex:
         return int((self._pictures() & ~self._known).sum())
 
     def of(self, place: int, row: Row) -> Copies:
-        """All other rows that show the picture of ``row``, which is at ``place``."""
+        """The other rows that show the picture of ``row``, which is at ``place``; of very many, the first ones."""
         if self._alone[place] or row.kind == "text":
             return ()
-        alike = self._alike(place)
+        alike = self._alike(place, MOST_LOOKED_AT)
         found = _copies(place, row, self._looked_up(alike) if len(alike) > 1 else {})
         self._alone[place] = not found
         return found
@@ -106,15 +108,16 @@ class CopyIndex:
             if len(alike) > 1:
                 yield place, alike
 
-    def _alike(self, place: int) -> Places:
-        """Rows that look like that at ``place`` or, without a hash, have its content; itself among them."""
+    def _alike(self, place: int, most: int | None = None) -> Places:
+        """Rows that look like that at ``place`` or, without a hash, have its content; at most the first ``most``."""
         if self._known[place]:
-            return self._near_to(place)
-        return np.flatnonzero(self._content == self._content[place]) if self._doubled[place] else np.array([place])
+            return self._near_to(place, most)
+        same = np.flatnonzero(self._content == self._content[place]) if self._doubled[place] else np.array([place])
+        return same[:most]
 
-    def _near_to(self, place: int) -> Places:
-        """Rows whose hash and vector are near those of the row at ``place``, itself among them."""
-        near = self._near.near(int(self._hashes[place]))
+    def _near_to(self, place: int, most: int | None) -> Places:
+        """Rows whose hash and vector are near those of the row at ``place``."""
+        near = self._near.near(int(self._hashes[place]))[:most]
         if len(near) < 2:
             return near
         own, *others = self._vectors(np.array([place, *near.tolist()], np.int64))

@@ -24,6 +24,7 @@ from evidex.errors import DataError, GalleryError, InputError
 from evidex.files import sync_directory, telling_full_disk, write_json_atomic
 from evidex.retrieval.composing import asked
 from evidex.retrieval.queries import check_query
+from evidex.storage.objects import ObjectPlace, Place
 
 Says = Literal["right", "wrong"]
 FILE = "marks.jsonl"
@@ -71,6 +72,13 @@ class Marks:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file = folder / FILE
+
+    @classmethod
+    def at(cls, gallery: Place) -> Marks:
+        """Those of the gallery at this place; GalleryError where none can be kept there."""
+        if isinstance(gallery, ObjectPlace):
+            raise GalleryError(f"'{gallery}' keeps no marks; they lie in the folder of a gallery on this machine")
+        return cls(gallery)
 
     def add(self, mark: Mark) -> None:
         """Keep a mark; when this returns it is there to stay."""

@@ -95,7 +95,8 @@ def mark_router(service: Service) -> APIRouter:
     async def make(request: Request, mark: MarkRequest) -> Response:
         check_own(request)
         if not service.settings.takes_marks:
-            raise HTTPException(403, "this server keeps no marks; start it with --marks")
+            remedy = "its gallery is in an object store" if marks is None else "start it with --marks"
+            raise HTTPException(403, f"this server keeps no marks; {remedy}")
         return _json(await within(seconds, service.pictures.run(lambda: added(mark))))
 
     return router

@@ -71,6 +71,8 @@ class Settings:
             raise InputError(f"port {self.port} is out of range; choose 0 to 65535 (0 takes a free one)")
         if self.cluster is None and (self.shards is not None or self.replicas != 1):
             raise InputError("shards and replicas are of a cluster; name it with --cluster")
+        if self.marks and not isinstance(self.gallery, Path):
+            raise InputError(f"'{self.gallery}' keeps no marks, as it is no folder of this machine; leave out --marks")
         _check_token(self.token)
         for field in fields(self):
             value = getattr(self, field.name)

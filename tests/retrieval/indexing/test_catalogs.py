@@ -18,6 +18,9 @@ from evidex.errors import InputError, NotFoundError
 from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions, IndexReport
+from evidex.retrieval.indexing.commits import Commits
+from evidex.retrieval.indexing.files_under_way import FileUnderWay
+from evidex.retrieval.indexing.known_files import KnownFile
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row
 from tests.data.serving import serving
@@ -276,3 +279,25 @@ def test_an_example_is_read_by_the_gallerys_own_preset(tmp_path: Path) -> None:
     six = write_raster(tmp_path / "six.tif", rng.integers(1, 9, (6, 64, 64)).astype(np.uint16))
     report = opened.add([six], options=options)
     assert "6 bands, and scenes of sentinel-2 have" in report.skipped[0].reason
+
+
+def test_a_file_that_is_asked_for_again_is_read_as_its_item_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.random.default_rng(0).integers(1, 3000, (12, 64, 64)).astype("uint16")
+    scene = write_raster(tmp_path / "s2.tif", values, tiled=False)
+    catalog = write(tmp_path / "all.json", items(item("a", {"x": "s2.tif"}, {"platform": "sentinel-2a"})))
+    gallery = Gallery.create(tmp_path / "g", tiny_model())
+    gallery.add([catalog])
+    before = _rows(gallery)["s2.tif"].rendering
+    source, gone = Commits._source, [True]
+
+    def once_gone(self: Commits, state: FileUnderWay) -> KnownFile | None:
+        """As where the rows that it was to take over are replaced meanwhile."""
+        return None if gone and gone.pop() else source(self, state)
+
+    monkeypatch.setattr(Commits, "_source", once_gone)
+    scene.touch()
+    report = gallery.add([catalog])
+    assert (gone, report.skipped, report.encoded) == ([], (), 1)
+    assert _rows(gallery)["s2.tif"].rendering == before

@@ -37,8 +37,7 @@ def test_a_copy_whose_source_is_gone_is_asked_again_from_the_start() -> None:
     (state,) = files.at(Stage.COPYING)
     files.ask_again(state)
     assert _stages(files) == {"again": ["a.png"]}
-    (task,) = files.tasks_again()
-    assert task.file == FILE
+    assert files.again() == [FILE]
     assert _stages(files) == {}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from evidex.retrieval.filters import NO_FILTERS, Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.refine import ALWAYS, AS_CALIBRATED
 from evidex.retrieval.retriever import Retriever
+from evidex.retrieval.rows import item_id
 from evidex.retrieval.sharded.fleet import ShardOptions
 from evidex.retrieval.sharded.rows import ShardedRows
 from evidex.server.settings import Settings
@@ -100,6 +102,40 @@ def test_answers_are_those_of_one_gallery(gallery: Gallery) -> None:
         spread.refresh()
         assert spread.search(text=WORDS[0]).searched == gallery_before + 30
         _same(spread.search(text=WORDS[0]), Retriever(gallery).search(text=WORDS[0]))
+
+
+@pytest.mark.usefixtures("cluster")
+def test_copies_fold_as_in_one_gallery(gallery: Gallery) -> None:
+    """Pictures that lie there three times, in rows of several shards, one of the three in another folder."""
+    rows, vectors = (
+        [replace(row, phash=n * 0x9E3779B97F4A7C15 % 2**64) for n, row in enumerate(_rows(40))],
+        _unit(40, 0),
+    )
+    names = [f"/{folder}/scene_{n}.tif" for folder in ("again", "backup") for n in range(40)]
+    copied = [replace(rows[n % 40], id=item_id(name), path=name) for n, name in enumerate(names)]
+    gallery.replace(rows, vectors)
+    gallery.append(copied, np.concatenate([vectors, vectors]))
+    local = Retriever(gallery)
+    filters = [
+        NO_FILTERS,
+        Filters(glob="/a*"),
+        Filters(after=datetime(2021, 1, 1, tzinfo=UTC)),
+        Filters(glob="/backup/*"),
+    ]
+    with Retriever(gallery, cluster="auto", shards=4) as spread:
+        for chosen in filters:
+            for text in WORDS[:2]:
+                got, expected = (one.search(text=text, top=60, filters=chosen) for one in (spread, local))
+                _same(got, expected)
+                assert [hit.copies for hit in got.hits] == [hit.copies for hit in expected.hits]
+                folded = sum(len(hit.copies) for hit in got.hits)
+                assert (folded > 0) == (chosen.glob != "/backup/*")
+        (row,) = gallery.rows([int(np.flatnonzero(np.array(gallery.column("path")) == names[0])[0])])
+        gallery.remove([row.id])
+        spread.refresh()
+        got = spread.search(text=WORDS[0], top=400)
+        assert names[0] not in {path for hit in got.hits for path in (hit.path, *(copy.path for copy in hit.copies))}
+        _same(got, Retriever(gallery).search(text=WORDS[0], top=400))
 
 
 @pytest.mark.usefixtures("cluster")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,8 @@ from evidex.data.stac.walking import Walk
 from evidex.errors import DataError
 
 _AT_ONCE = 8
+Source = tuple[str, str]
+"""A catalog, and which asset of its items is meant."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,29 @@ def find(places: Iterable[str | Path], asset: str | None = None) -> Found:
         else:
             files[path] = file
     return Found(tuple(files.values()), tuple(skipped), tuple(roots), assets, tuple(remarks), frozenset(read))
+
+
+def find_again(named: Mapping[Source, Collection[str]]) -> Found:
+    """What catalogs tell now of the files that they named before; of others that they name nothing is asked."""
+    skipped: list[Skip] = []
+    remarks: list[Skip] = []
+    assets: dict[str, tuple[FoundAsset, ...]] = {}
+    for (catalog, asset), paths in named.items():
+        walk = Walk(catalog, asset)
+        walk.run()
+        for each in walk.assets:
+            if each.path in paths:
+                _take(each, assets, remarks)
+        if walk.unread:  # else what it skips is of no file that is looked for
+            skipped += walk.skipped
+    gone = {path: catalog for (catalog, _), paths in named.items() for path in paths if path not in assets}
+    for path, catalog in gone.items():
+        skipped.append(Skip(printable(path), f"is not told of any more by '{printable(catalog)}', which named it"))
+    states = dict(_states(assets))
+    files = [state for state in states.values() if isinstance(state, FoundFile)]
+    skipped += (state for state in states.values() if isinstance(state, Skip))
+    told = {file.path: assets[file.path] for file in files}
+    return Found(tuple(files), tuple(skipped), (), told, tuple(remarks))
 
 
 def _documents(places: Iterable[str]) -> Iterator[str]:

@@ -13,6 +13,8 @@ from pathlib import PurePath
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.data.reading_notes import readings_of
+from evidex.data.rendering import TileOptions
 from evidex.errors import InputError
 from evidex.retrieval.certainty.calibration import LEAST_QUERIES, Calibration
 from evidex.retrieval.certainty.calibration_store import domain_digest, store_calibration
@@ -173,9 +175,14 @@ def _encoded(
     return AskedQueries(rows, selection, direction, top, kept, vectors, first, _positions(gallery, kept), out_of_domain)
 
 
+def _ways(gallery: Gallery, direction: Direction) -> tuple[TileOptions, ...]:
+    """How example pictures are read, as a search reads them."""
+    return () if direction == "text" else readings_of(gallery.notes)
+
+
 def _answerable(gallery: Gallery, queries: Sequence[Query], direction: Direction) -> tuple[Vectors, NDArray[np.bool_]]:
     """Vectors of those that are inside the model's domain, and which of ``queries`` these are."""
-    vectors = encode(gallery.model, queries, direction)
+    vectors = encode(gallery.model, queries, direction, _ways(gallery, direction))
     new_words = out_of_domain_words(gallery.model.domain, queries, vectors, direction)
     usable = np.array([not words for words in new_words])
     return vectors[usable], usable
@@ -267,7 +274,9 @@ def _guaranteed(
     again = [i for i in tested if gate.defers(judged[i])]
     if again:
         queries = [asked.queries[i].query for i in again]
-        vectors = encode_again(asked.rows.gallery.model, queries, asked.direction, AS_CALIBRATED)
+        gallery = asked.rows.gallery
+        ways = _ways(gallery, asked.direction)
+        vectors = encode_again(gallery.model, queries, asked.direction, AS_CALIBRATED, ways)
         hits.update(zip(again, asked.rows.scan(vectors, asked.selection, asked.top).ids, strict=True))
     right = np.array([not asked.answers[i].isdisjoint(hits[i].tolist()) for i in tested])
     values = np.array([judged[i] for i in tested])

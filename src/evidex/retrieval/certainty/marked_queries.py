@@ -16,9 +16,10 @@ def marked_queries(gallery: Gallery) -> dict[Direction, list[KnownQuery]]:
     That leans to the strict side: who marks no hit as right may have looked at few. Questions with a picture or a minus
     are left out, as no calibration is of them.
     """
+    marks = Marks.at(gallery.place).all()
     digests = {record["id"]: record["sha256"] for record in gallery.records(["id", "sha256"])}
     right: dict[str, set[str]] = {}
-    for mark in current(Marks(gallery.path).all(), digests):
+    for mark in current(marks, digests):
         if mark.asked.text is not None and mark.asked.is_plain:
             found = right.setdefault(mark.asked.text, set())
             if mark.says == "right":

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from evidex.retrieval.indexing.decode_worker import DecodeTask, Finished, Same
+from evidex.data.discover import FoundFile
+from evidex.retrieval.indexing.decode_worker import Finished, Same
 
 
 class Stage(Enum):
@@ -88,12 +89,12 @@ class FilesUnderWay:
     def ask_again(self, state: FileUnderWay) -> None:
         self._enter(state, Stage.AGAIN)
 
-    def tasks_again(self) -> list[DecodeTask]:
-        """What is to be asked once more; it begins its way anew."""
+    def again(self) -> list[FoundFile]:
+        """The files that are to be asked for once more; each begins its way anew."""
         states = self.at(Stage.AGAIN)
         for state in states:
             self.leave(state)
-        return [DecodeTask(state.copy.file) for state in states if state.copy is not None]
+        return [state.copy.file for state in states if state.copy is not None]
 
     def leave(self, state: FileUnderWay) -> None:
         """All is told of it."""

@@ -42,8 +42,4 @@ class IndexOptions:
     @property
     def reading(self) -> str:
         """The options that shape the rows of a raster, in words."""
-        tiles = self.read.tiles
-        bands = "rgb" if tiles.bands is None else ",".join(map(str, tiles.bands))
-        sensor = "" if tiles.sensor is None else f" sensor {tiles.sensor}"
-        stretch = f"{tiles.stretch[0]:g},{tiles.stretch[1]:g}"
-        return f"tile {tiles.tile} overlap {tiles.overlap} bands {bands} stretch {stretch}{sensor}"
+        return self.read.tiles.words

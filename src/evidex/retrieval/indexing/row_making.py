@@ -64,10 +64,13 @@ class RowMaker:
     def reads_alike(self, path: str, before: str) -> bool:
         """Whether rows of a raster that was read in this way are what would be made of it now.
 
-        What a catalog told of a file holds as long as no other tells of it.
+        What a catalog told of a file holds as long as no other tells of it; but a file of which only pieces were wanted
+        is wanted whole when it is found by itself.
         """
         if self.pieces(path):
             return True
+        if PIECES in before:
+            return False
         now = self.reading(path)
         return before == now if self.is_catalogued(path) else _TOLD.sub("", before) == now
 

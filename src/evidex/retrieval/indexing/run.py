@@ -99,7 +99,7 @@ class IndexRun:
         self._meter.expect(len(tasks))
         while tasks:
             self._run(tasks)
-            tasks = self._files.tasks_again()
+            tasks = [self._anew(file) for file in self._files.again()]
         if self._options.prune:
             self._prune(pruning)
         if self._gallery.pieces() > _PIECES_LEFT or self._known.writes:
@@ -152,17 +152,20 @@ class IndexRun:
 
     def _task(self, file: FoundFile) -> DecodeTask | None:
         known = self._known.as_found(file, self._maker.reads_alike)
-        pieces, told = self._maker.pieces(file.path), self._maker.told(file.path)
-        if known is not None and known.complete and self._has_all(known, pieces):
+        task = self._anew(file)
+        if known is not None and known.complete and self._has_all(known, task.pieces):
             self._tally.counts["unchanged"] += 1
             return None
         self._known.sizes[file.size] += 1
         if known is not None and known.state is not None:
             places = frozenset(place for place in known.ids.values() if place is not None)
-            return DecodeTask(file, known=places, known_sha256=known.state.sha256, pieces=pieces, told=told)
+            return replace(task, known=places, known_sha256=known.state.sha256)
         # Only files of equal size can be of equal content; the others need not wait for an answer.
-        ask = self._known.sizes[file.size] > 1 and not pieces
-        return DecodeTask(file, ask=ask, pieces=pieces, told=told)
+        return replace(task, ask=self._known.sizes[file.size] > 1 and not task.pieces)
+
+    def _anew(self, file: FoundFile) -> DecodeTask:
+        """To decode the file, and of it what a catalog means, as a catalog says."""
+        return DecodeTask(file, pieces=self._maker.pieces(file.path), told=self._maker.told(file.path))
 
     @staticmethod
     def _has_all(known: KnownFile, pieces: Sequence[Piece]) -> bool:

@@ -23,7 +23,7 @@ from evidex.files import write_atomic
 from evidex.storage.objects import ObjectPlace, Place
 
 SEAL = "seal.json"
-INDEX_AGAIN = "run 'evidex index' on your folders, which encodes only what is missing"
+INDEX_AGAIN = "run 'evidex index' on your folders and catalogs, which encodes only what is missing"
 _FORMAT = 1
 _CHUNK = 1 << 20
 

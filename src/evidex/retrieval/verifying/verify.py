@@ -22,7 +22,7 @@ from evidex.retrieval.verifying.content import check_rows
 from evidex.storage.objects import Place, place_of
 
 _TRIES = 3
-Kind = Literal["seal", "info", "version", "rows", "lost", "stray", "vectors", "calibration", "model"]
+Kind = Literal["seal", "info", "version", "rows", "lost", "stray", "vectors", "calibration", "model", "marks"]
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ def _verify(folder: Place, progress: Progress) -> SoundnessReport:
         _check_table(look, info, seal)
         _check_calibrations(look, info)
         _check_model(look, info, seal)
-    if isinstance(folder, Path) and (damaged := Marks(folder).damaged):
-        look.notes.append(f"{damaged} lines of {FILE} are not what was written and are passed over; other marks hold")
+    if isinstance(folder, Path):
+        _check_marks(look, Marks(folder))
     return SoundnessReport(
         str(folder), look.files, look.bytes, look.rows, tuple(look.findings), tuple(look.notes),
         time.monotonic() - started,
@@ -158,7 +158,7 @@ def _check_table(look: _Look, info: GalleryInfo, seal: Seal | None) -> None:
     except DamagedError as error:
         look.find("version", versions[newest], f"cannot be read ({error})", lost)
         return
-    again = "--repair drops its rows; then run 'evidex index' on your folders, which encodes only what is missing"
+    again = f"--repair drops its rows; then {INDEX_AGAIN}"
     for name in needed:
         if not (folder / name).exists():
             look.bad.setdefault(name, "is missing")
@@ -203,6 +203,16 @@ def _check_calibrations(look: _Look, info: GalleryInfo) -> None:
         own = name.endswith("-by-itself.json")
         remedy = "--repair makes it again" if own else "--repair drops it; give its queries to 'evidex calibrate' again"
         look.find("calibration", name, problem, remedy)
+
+
+def _check_marks(look: _Look, marks: Marks) -> None:
+    try:
+        damaged = marks.damaged
+    except GalleryError as error:
+        look.find("marks", FILE, f"cannot be read ({error})", "all else can be used; bring it back, or remove it")
+        return
+    if damaged:
+        look.notes.append(f"{damaged} lines of {FILE} are not what was written and are passed over; other marks hold")
 
 
 def _check_model(look: _Look, info: GalleryInfo, seal: Seal | None) -> None:
