@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -86,4 +87,28 @@ def serving(folder: Path) -> Iterator[Served]:
     finally:
         server.shutdown()
         server.server_close()
+        thread.join()
+
+
+@contextmanager
+def raw_answer(head: bytes, drop: bytes) -> Iterator[str]:
+    """A server that sends ``head`` and then, one by one and without end, ``drop``."""
+    over = threading.Event()
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(4096)
+            connection.sendall(head)
+            while drop and not over.wait(0.05):
+                try:
+                    connection.sendall(drop)
+                except OSError:
+                    return
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/x"
+        over.set()
         thread.join()

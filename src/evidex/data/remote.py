@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import IO, TYPE_CHECKING, Any
 
+from evidex.data.hosts import leads_inside
 from evidex.errors import EvidexError
 
 if TYPE_CHECKING:
@@ -58,15 +59,12 @@ def tag_number(tag: str) -> int:
 
 def fetch(address: str, error: type[EvidexError], *, most: int) -> bytes:
     """All of what lies at ``address``, if it has no more than ``most`` bytes and comes in time."""
-    end = time.monotonic() + SECONDS
     content = bytearray()
     with _Answer(address, error) as answer:
         while piece := answer.read(_PIECE):
             content += piece
             if len(content) > most:
                 raise error(f"'{address}' has more than {most >> 20} MiB, too much to be fetched whole")
-            if time.monotonic() > end:
-                raise error(f"'{address}' does not come within {SECONDS:.0f} s; try again later, or copy it here")
     return bytes(content)
 
 
@@ -96,7 +94,9 @@ def _state(headers: Message[str, str], length: str | None) -> RemoteState:
         modified = round(parsedate_to_datetime(headers.get("Last-Modified", "")).timestamp() * 1e9)
     except (ValueError, TypeError):
         modified = 0
-    return RemoteState(int(length) if length.isdecimal() else 0, modified, headers.get("ETag", ""))
+    state = RemoteState(int(length) if length.isdecimal() else 0, modified, headers.get("ETag", ""))
+    # Of a server that tells nothing nobody knows whether its file is still the same: then it is taken for another.
+    return state if state != RemoteState(0, 0, "") else RemoteState(0, 0, f"asked at {time.time_ns()}")
 
 
 class _RefusedError(Exception):
@@ -105,9 +105,11 @@ class _RefusedError(Exception):
 
 @cache
 def _opener() -> OpenerDirector:
-    """Follows redirects, but to no other kind of address."""
+    """Follows redirects, but to no other kind of address, and from outside to none inside; answers within SECONDS."""
     from urllib.error import URLError
     from urllib.request import HTTPRedirectHandler, build_opener
+
+    from evidex.data.deadline import Plain, Secure
 
     class Redirects(HTTPRedirectHandler):
         max_redirections = 5
@@ -117,9 +119,11 @@ def _opener() -> OpenerDirector:
         ) -> Request | None:
             if not is_remote(newurl):
                 raise URLError(f"it leads to '{newurl[:80]}', which is no http address")
+            if leads_inside(newurl, req.full_url):
+                raise URLError(f"it leads to '{newurl[:80]}', which lies on this machine or its network")
             return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
 
-    return build_opener(Redirects)
+    return build_opener(Redirects, Plain, Secure)
 
 
 class _Answer:
@@ -155,6 +159,10 @@ class _Answer:
 
         try:
             return bytes(self._opened.read(count))
+        except TimeoutError:
+            raise self._error(
+                f"'{self._address}' does not come within {SECONDS:.0f} s; try again later, or copy it here"
+            ) from None
         except (OSError, HTTPException) as problem:
             raise self._error(f"'{self._address}' breaks off ({_words(problem)}); try again") from None
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evidex.data.remote import is_remote
-from evidex.data.stac import documents
+from evidex.data.stac import documents, walking
 from evidex.data.stac.finding import Found, find
 from evidex.data.stac.item import UNKNOWN_TIME, FoundAsset
 from evidex.errors import InputError
@@ -110,6 +111,54 @@ def test_what_cannot_be_used_is_told_with_its_reason(folder: Path, content: Any,
     assert len(found.skipped) == 1
 
 
+def test_a_catalog_with_an_item_that_cannot_be_used_is_not_read_to_its_end(folder: Path) -> None:
+    bad = item("b", {"x": "b.png"}, geometry={"type": "Polygon", "coordinates": [[[2, 0], [3, 95], [3, 1]]]})
+    place = write(folder / "all.json", items(item("a", {"x": "a.png"}), bad))
+    assert find([place]).read == frozenset()
+    write(place, items(item("a", {"x": "a.png"})))
+    assert find([place]).read == {str(place)}
+
+
+def _branching(folder: Path, count: int) -> Path:
+    """A catalog that names ``count`` item collections."""
+    for number in range(count):
+        write(folder / f"{number}.json", items())
+    links = [{"rel": "child", "href": f"{number}.json"} for number in range(count)]
+    content = {"type": "Catalog", "stac_version": "1.0.0", "id": "c", "description": "x", "links": links}
+    return write(folder / "catalog.json", content)
+
+
+def test_what_lies_behind_too_many_documents_is_told_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = _branching(folder, 6)
+    assert find([place]).read == {str(place)}
+    monkeypatch.setattr(walking, "_MOST_DOCUMENTS", 3)
+    found = find([place])
+    assert "2.json: lies too deep, or behind too many documents, and so do 3 others" in _reasons(found)
+    assert found.read == frozenset()
+
+
+def test_few_documents_are_in_memory_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    ahead: list[int] = []
+    load, look = documents.load, walking.Walk._document
+
+    def counted(place: str) -> Any:
+        loaded.append(place)
+        return load(place)
+
+    def slow(walk: walking.Walk, place: str, content: Any) -> list[str]:
+        if not ahead and not place.endswith("catalog.json"):
+            time.sleep(0.2)  # the others may go on meanwhile, as far as they are let
+            ahead.append(len(loaded) - 1)
+        return look(walk, place, content)
+
+    monkeypatch.setattr(walking, "load", counted)
+    monkeypatch.setattr(walking.Walk, "_document", slow)
+    find([_branching(folder, 40)])
+    assert len(loaded) == 41
+    assert ahead[0] <= walking._AT_ONCE
+
+
 def test_bad_documents_do_not_hide_the_good_ones(folder: Path) -> None:
     (folder / "broken.json").write_text('{"type": ')
     write(folder / "good.json", item("a", {"x": "a.png"}))
@@ -151,19 +200,31 @@ def test_an_asset_is_chosen_by_what_it_shows_or_by_name(folder: Path) -> None:
     assets = {
         "thumbnail": {"href": "a.png", "roles": ["thumbnail"]},
         "red": {"href": "a.png", "roles": ["data"], "eo:bands": [{"common_name": "red"}]},
+        "untold": {"href": "a.png", "roles": ["data"]},
+        "others": {"href": "a.png", "bands": [{"eo:common_name": name} for name in ("nir", "swir16")]},
         "overview": {"href": "a.png", "roles": ["overview"]},
         "stack": {"href": "a.png", "bands": [{"eo:common_name": name} for name in ("blue", "green", "red")]},
         "visual": {"href": "b.png", "roles": ["visual"]},
         "metadata": {"href": "a.png", "roles": ["metadata"]},
     }
-    for expected in ("visual", "stack", "overview", "red", "thumbnail"):
+    for expected in ("visual", "stack", "overview", "untold", "others", "thumbnail", "red"):
         place = write(folder / "item.json", item("a", assets))
         assert _told(find([place]))[0].item.asset == expected
-        assert _told(find([place], "thumbnail"))[0].item.asset == "thumbnail"
+        assert _told(find([place], "red"))[0].item.asset == "red"
         del assets[expected]
     assert "has no asset 'visual'; it has metadata" in _reasons(
         find([write(folder / "i.json", item("a", assets))], "visual")
     )
+
+
+@pytest.mark.parametrize("role", ["cloud", "cloud-shadow", "snow-ice", "water-mask", "data-mask", "metadata"])
+def test_a_mask_is_no_picture(folder: Path, role: str) -> None:
+    assets = {
+        "mask": {"href": "b.png", "roles": ["data", role]},
+        "thumbnail": {"href": "a.png", "roles": ["thumbnail"]},
+    }
+    (found,) = _told(find([write(folder / "item.json", item("a", assets))]))
+    assert found.item.asset == "thumbnail"
 
 
 def test_bands_and_sensor_are_told_by_the_item(folder: Path) -> None:
@@ -213,7 +274,9 @@ def test_patterns_name_several_catalogs(folder: Path) -> None:
 
 def test_pages_that_go_on_elsewhere_are_told_of(folder: Path) -> None:
     page = {**items(item("a", {"x": "a.png"})), "links": [{"rel": "next", "href": "https://example.org/2"}]}
-    assert "goes on on another page" in find([write(folder / "all.json", page)]).remarks[0].reason
+    found = find([write(folder / "all.json", page)])
+    assert "goes on on another page" in found.remarks[0].reason
+    assert found.read == frozenset()  # so that nothing is dropped for lying on the next page
 
 
 def test_names_with_escapes_and_spaces_lead_to_their_files(folder: Path) -> None:

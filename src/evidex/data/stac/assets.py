@@ -15,8 +15,13 @@ from evidex.data.sensors import Told, named_bands, sensor_of_platform
 from evidex.data.stac.item import PREFIX
 
 _MOST_BANDS = 1000
-_RANKS = ("visual", "colours", "overview", "grey", "thumbnail")
-"""True colour at full size; data that has it, or does not say what it has; true colour, smaller; one band; a stamp."""
+_RANKS = ("visual", "colours", "overview", "untold", "others", "thumbnail", "grey")
+"""True colour at full size; data that has it; true colour, smaller; data that does not say what it has; data of other
+bands; a stamp; one band."""
+_NO_PICTURES = frozenset(
+    {"metadata", "cloud", "cloud-shadow", "snow-ice", "land-water", "water-mask", "data-mask", "saturation"}
+)
+"""Roles of what says something about each pixel of a picture."""
 
 
 def choose_asset(assets: Mapping[str, Any], name: str | None) -> str:
@@ -37,12 +42,16 @@ def _rank(asset: Any) -> int | None:
     kind = str(asset.media_type or "").lower()
     roles = {role for role in asset.roles or () if isinstance(role, str)}
     picture = kind.startswith("image/") if kind else suffix in IMAGE_SUFFIXES
-    if not picture or "metadata" in roles:
+    if not picture or roles & _NO_PICTURES:
         return None
     if role := next((role for role in ("visual", "overview", "thumbnail") if role in roles), None):
         return _RANKS.index(role)
     bands = _band_list(asset)
-    return _RANKS.index("grey" if bands and _colours(bands) is None else "colours")
+    if not bands:
+        return _RANKS.index("untold")
+    if _colours(bands) is not None:
+        return _RANKS.index("colours")
+    return _RANKS.index("grey" if len(bands) == 1 else "others")
 
 
 def _listed(assets: Mapping[str, Any]) -> str:

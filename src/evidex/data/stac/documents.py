@@ -6,6 +6,7 @@ import os
 from typing import Any
 from urllib.parse import unquote_to_bytes, urljoin, urlsplit
 
+from evidex.data.hosts import leads_inside
 from evidex.data.remote import fetch, is_remote
 from evidex.documents import parse_json, read_regular
 from evidex.errors import DataError
@@ -27,11 +28,20 @@ def load(place: str) -> Any:
         raise DataError(f"'{place}' is no JSON ({problem}); give a STAC document") from None
 
 
-def resolved(href: str, document: str) -> str:
+def resolved(href: str, document: str, catalog: str | None = None) -> str:
     """Where a link of ``document`` leads: an address, or a path of this machine.
 
-    ValueError for what leads elsewhere. What another machine sends never leads to a file of this one.
+    ValueError for what leads elsewhere. What another machine sends never leads to a file of this one, and where
+    ``catalog``, the one that was given (else ``document``), lies outside, to no machine inside.
     """
+    target = _target(href, document)
+    given = catalog or document
+    if is_remote(given) and leads_inside(target, given):
+        raise ValueError(f"'{href[:200]}' lies on this machine or its network; a public catalog may not lead there")
+    return target
+
+
+def _target(href: str, document: str) -> str:
     if is_remote(document):
         target = urljoin(document, href)
         if not is_remote(target):

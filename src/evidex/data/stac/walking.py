@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from evidex.data.acquired import parse_time
@@ -23,7 +25,8 @@ from evidex.errors import DataError
 _DEEPEST = 32
 _MOST_DOCUMENTS = 1_000_000
 _MOST_LINKS = 16
-_AT_ONCE, _HELD = 8, 256
+_AT_ONCE = 8
+"""Documents in memory, each of which may be large."""
 _LONGEST_HREF = 4096
 
 
@@ -38,7 +41,7 @@ class Walk:
     skipped: list[Skip] = field(default_factory=list)
     remarks: list[Skip] = field(default_factory=list)
     unread: int = 0
-    """Documents that could not be read, or were not."""
+    """Documents, pages and items that could not be read, or were not: the catalog may name more than was found."""
     _seen: set[str] = field(default_factory=set)
 
     def run(self) -> None:
@@ -46,19 +49,29 @@ class Walk:
         level = [self.catalog]
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             for _ in range(_DEEPEST + 1):
-                level = [place for place in dict.fromkeys(level) if place not in self._seen]
-                self._seen.update(level)
-                level = self._documents(level, threads) if len(self._seen) <= _MOST_DOCUMENTS else level
-        for place in level:
-            self._leave(place, "lies too deep, or behind too many documents; give a smaller catalog")
+                fresh = self._unseen(level)
+                room = _MOST_DOCUMENTS - len(self._seen)
+                self._seen.update(fresh[:room])
+                level = fresh[room:] + self._documents(fresh[:room], threads)
+                if len(fresh) > room:
+                    break
+        if left := self._unseen(level):
+            others = f", and so do {len(left) - 1} others" if len(left) > 1 else ""
+            self._leave(left[0], f"lies too deep, or behind too many documents{others}; give a smaller catalog")
+
+    def _unseen(self, places: list[str]) -> list[str]:
+        return [place for place in dict.fromkeys(places) if place not in self._seen]
 
     def _documents(self, places: list[str], threads: ThreadPoolExecutor) -> list[str]:
         """Read documents, some at once since each may be far away, in their order; returns where they lead."""
-        below = []
-        for start in range(0, len(places), _HELD):
-            part = places[start : start + _HELD]
-            for place, content in zip(part, threads.map(_loaded, part), strict=True):
-                below += self._document(place, content)
+        below: list[str] = []
+        coming = ((place, threads.submit(_loaded, place)) for place in places)
+        ahead = deque(islice(coming, _AT_ONCE))
+        while ahead:
+            place, answer = ahead.popleft()
+            below += self._document(place, answer.result())
+            del answer  # it holds the document
+            ahead.extend(islice(coming, 1))
         return below
 
     def _document(self, place: str, content: Any) -> list[str]:
@@ -74,6 +87,7 @@ class Walk:
             for number, feature in enumerate(features if isinstance(features, list) else ()):
                 self._item(feature, place, f"{place}#{_name(feature, number)}")
             if any(_rel(link) == "next" for link in _list(content.get("links"))):
+                self.unread += 1
                 self.remarks.append(
                     Skip(printable(place), "goes on on another page, which is not read; fetch it whole")
                 )
@@ -97,16 +111,16 @@ class Walk:
         for link in links:
             if link.rel in ("child", "item", "items"):
                 try:
-                    targets.append(resolved(str(link.target)[:_LONGEST_HREF], place))
+                    targets.append(resolved(str(link.target)[:_LONGEST_HREF], place, self.catalog))
                 except ValueError as error:
-                    self._skip(place, f"leads to what is not followed: {error}")
+                    self._leave(place, f"leads to what is not followed: {error}")
         return targets
 
     def _item(self, content: Any, document: str, name: str) -> None:
         try:
             self.assets.append(self._read(content, document, name))
         except ValueError as error:
-            self._skip(name, str(error))
+            self._leave(name, str(error))
 
     def _read(self, content: Any, document: str, name: str) -> FoundAsset:
         """The item's asset; ValueError with the reason where there is none that can be indexed."""
@@ -118,7 +132,7 @@ class Walk:
             raise ValueError("has no geometry; an item without a place says so with null")
         raw_links = _list(content.get("links"))
         # Where an item lies in a document of its own, that is its address; among others it states one itself.
-        leads = _Leads(document, _own_address(raw_links) if name != document else None)
+        leads = _Leads(self.catalog, document, _own_address(raw_links) if name != document else None)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -149,11 +163,8 @@ class Walk:
             updated=str(asset.extra_fields.get("updated") or told.get("updated") or "")[:64],
         )
 
-    def _leave(self, document: str, reason: str) -> None:
+    def _leave(self, name: str, reason: str) -> None:
         self.unread += 1
-        self._skip(document, reason)
-
-    def _skip(self, name: str, reason: str) -> None:
         self.skipped.append(Skip(printable(name), reason))
 
 
@@ -185,12 +196,13 @@ def _pystac_errors() -> tuple[type[Exception], ...]:
 class _Leads:
     """Where the addresses of an item lead: they are relative to its own, where it states one, else the document's."""
 
+    catalog: str
     document: str
     own: str | None
 
     def to(self, href: str) -> str:
         here = not is_remote(self.document) and href.startswith("/")
-        return resolved(href, self.document if here or self.own is None else self.own)
+        return resolved(href, self.document if here or self.own is None else self.own, self.catalog)
 
 
 def _own_address(links: Iterable[Any]) -> str | None:
