@@ -12,7 +12,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from evidex.encoders.domain import Domain, words_of
-from evidex.encoders.model import SHIPPED, Model, load_model
+from evidex.encoders.model import Model, load_model
 from evidex.errors import DataError
 from evidex.old_names import with_new_keys
 from evidex.retrieval.certainty.calibration import Calibration
@@ -43,12 +43,6 @@ def test_a_model_whose_domain_has_its_old_name_opens(tmp_path: Path) -> None:
     assert opened.fingerprint == plain.fingerprint
     assert opened.domain is not None
     assert opened.domain.digest == known.digest
-
-
-def test_the_model_that_comes_with_evidex_has_old_names_and_a_domain() -> None:
-    with safe_open(SHIPPED, framework="pt") as stream:
-        assert any(name.startswith("acquaintance/") for name in stream.keys())  # noqa: SIM118
-    assert load_model().domain is not None
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evidex.data.images import decode_image
+from evidex.data.images import decode_image, open_picture, upright_size
 from evidex.errors import ImageError, ImageTooLargeError
 
 
@@ -71,3 +71,28 @@ def test_every_truncation_is_an_image_error_or_an_image(tmp_path: Path) -> None:
             decode_image(data[:length])
     with pytest.raises(ImageError, match="does not exist"):
         decode_image(tmp_path / "none.jpg")
+
+
+def test_a_large_jpeg_is_decoded_reduced_where_enough_is_left() -> None:
+    coarse = np.random.default_rng(0).integers(0, 256, (20, 30, 3), dtype=np.uint8)
+    picture = Image.fromarray(coarse).resize((300, 200), Image.Resampling.BICUBIC)
+    for quality in (60, 95):
+        whole = _bytes(picture, "JPEG", quality=quality)
+        assert decode_image(whole, at_least=100).size == (150, 100)
+        assert decode_image(whole, at_least=50).size == (75, 50)
+        assert decode_image(whole, at_least=101).size == (300, 200)  # the short side would fall below
+        half = np.asarray(decode_image(whole, at_least=100), dtype=np.float64)
+        averaged = np.asarray(decode_image(whole), dtype=np.float64).reshape(100, 2, 150, 2, 3).mean(axis=(1, 3))
+        assert np.abs(half - averaged).mean() < 2.0
+    assert decode_image(_bytes(picture), at_least=50).size == (300, 200)  # only JPEG is stored so that it can be
+
+
+def test_a_reduced_jpeg_keeps_the_limit_and_its_orientation() -> None:
+    exif = Image.Exif()
+    exif[274] = 6
+    turned = _bytes(Image.new("RGB", (400, 900)), "JPEG", exif=exif)
+    assert decode_image(turned, at_least=200).size == (450, 200)
+    with open_picture(turned) as opened:
+        assert upright_size(opened) == (900, 400)
+    with pytest.raises(ImageTooLargeError, match="400×900 pixels"):
+        decode_image(turned, max_pixels=100_000, at_least=100)

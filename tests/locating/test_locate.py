@@ -61,7 +61,7 @@ def test_words_the_model_never_learned_are_named_and_nothing_is_looked_at() -> N
     assert found.windows == 0
     assert not found.heat.values.any()
     slip = locate(compact(), _picture(NO_TANKS), ask(compact(), "mountian", "text"), LocateOptions(sizes=(224,)))
-    assert "Did you mean 'mountain'?" in slip.explanation
+    assert "Read 'mountian' as 'mountain'." in slip.explanation
 
 
 def test_an_example_is_looked_for_too_and_nobody_claims_to_know_how_alike_it_must_be() -> None:

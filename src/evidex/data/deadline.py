@@ -11,8 +11,6 @@ from urllib.request import HTTPHandler, HTTPSHandler, Request
 if TYPE_CHECKING:
     from socket import socket
 
-    from _typeshed import WriteableBuffer
-
 
 class _Stream(io.RawIOBase):
     """The bytes of a socket, until the time is over that it may take for one of them."""
@@ -26,7 +24,7 @@ class _Stream(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: WriteableBuffer) -> int | None:
+    def readinto(self, buffer: Any) -> int | None:
         if self._end is not None:
             left = self._end - time.monotonic()
             if left <= 0:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 # A decoded image of this size takes 0.4 GB; larger scenes are read by windows, never whole.
 MAX_PIXELS = 100_000_000
+# Three times what encoders look at: resizing to that size loses nothing more than it would from the whole picture.
+ENOUGH_TO_ENCODE = 672
 _KEPT_SIDE = 320
+_ON_ITS_SIDE = (5, 6, 7, 8)  # EXIF orientations
 # Pillow knows fifty more, among them PostScript, for which it runs Ghostscript: a file's name says nothing.
 _FORMATS = ("JPEG", "PNG", "TIFF", "WEBP", "JPEG2000", "GIF", "BMP")
 
@@ -49,10 +52,13 @@ def open_picture(source: bytes | str | Path, name: str | None = None) -> Iterato
         raise ImageError(f"'{label}' cannot be decoded ({error}); replace or remove the file") from None
 
 
-def decode_image(source: bytes | str | Path, *, max_pixels: int = MAX_PIXELS, name: str | None = None) -> Image:
+def decode_image(
+    source: bytes | str | Path, *, max_pixels: int = MAX_PIXELS, name: str | None = None, at_least: int | None = None
+) -> Image:
     """Return ``source`` as an RGB image with its EXIF orientation applied.
 
-    The size is checked from the header, before any pixel is decoded. ``name`` is what errors call it.
+    The size is checked from the header, before any pixel is decoded. ``name`` is what errors call it. A JPEG may come at
+    a half, a quarter or an eighth of its size where both sides keep ``at_least`` pixels: that is decoded much faster.
     """
     with open_picture(source, name) as image:
         width, height = image.size
@@ -61,8 +67,19 @@ def decode_image(source: bytes | str | Path, *, max_pixels: int = MAX_PIXELS, na
             raise ImageTooLargeError(
                 f"'{label}' has {width}×{height} pixels, over {max_pixels}; raise the limit or tile the scene"
             )
+        if at_least is not None:
+            image.draft(None, (at_least, at_least))
         image.load()
         return to_rgb(_upright(image))
+
+
+def upright_size(image: Image) -> tuple[int, int]:
+    """Width and height of an opened picture as `decode_image` turns it, without decoding it."""
+    try:
+        turned = image.getexif().get(0x0112) in _ON_ITS_SIDE
+    except Exception:  # as in `_upright`
+        turned = False
+    return (image.height, image.width) if turned else image.size
 
 
 def small_jpeg(picture: Image) -> bytes:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evidex.data.acquired import taken_at
 from evidex.data.discover import printable
 from evidex.data.footprints import Footprint, Window
-from evidex.data.images import MAX_PIXELS, decode_image, open_picture
+from evidex.data.images import ENOUGH_TO_ENCODE, MAX_PIXELS, decode_image, open_picture, upright_size
 from evidex.data.remote import MOST_PICTURE, fetch, is_remote
 from evidex.data.rendering import Rendering, TileOptions
 from evidex.data.tiles import Raster, open_raster, raster_driver
@@ -104,7 +104,7 @@ def read_items(
 def read_window(path: str, window: Window | None, rendering: Rendering | None, longest: int) -> Image:
     """The picture of one item again, as it was encoded, at most ``longest`` pixels a side."""
     if rendering is None:
-        picture = decode_image(path)
+        picture = decode_image(path, at_least=longest)
         picture.thumbnail((longest, longest))
         return picture
     with open_raster(path, TileOptions(), rendering) as raster:
@@ -128,7 +128,7 @@ def read_whole(path: str, options: ReadOptions | None = None) -> Image:
         except ImageError:
             if options.tiles.bands is not None or not _pillow_opens(path):
                 raise
-    return decode_image(path, max_pixels=options.max_pixels, name=name)
+    return decode_image(path, max_pixels=options.max_pixels, name=name, at_least=ENOUGH_TO_ENCODE)
 
 
 def opens_whole(path: str, options: ReadOptions) -> bool:
@@ -159,9 +159,7 @@ def read_example(path: str, ways: Sequence[TileOptions] = (), max_pixels: int = 
 def _remote(path: str, options: ReadOptions) -> Item:
     if raster_driver(path) is None:
         content = fetch(path, ImageError, most=MOST_PICTURE)
-        picture = decode_image(content, max_pixels=options.max_pixels, name=path)
-        with open_picture(content, path) as opened:
-            return Item(picture, picture.width, picture.height, acquired=taken_at(opened))
+        return _opened(content, path, options)
     with open_raster(path, replace(options.tiles, tile=0)) as raster:
         return _from_overview(raster, raster.whole, None, options, 1)
 
@@ -203,12 +201,18 @@ def _pieces(
 
 
 def _plain(path: str, options: ReadOptions, raster: Raster | None) -> Item:
-    picture = decode_image(path, max_pixels=options.max_pixels, name=printable(path))
-    with open_picture(path, printable(path)) as opened:
-        acquired = taken_at(opened)
-    if acquired is None and raster is not None:
-        acquired = raster.acquired
-    return Item(picture, picture.width, picture.height, acquired=acquired)
+    item = _opened(path, printable(path), options)
+    if item.acquired is None and raster is not None:
+        return replace(item, acquired=raster.acquired)
+    return item
+
+
+def _opened(source: bytes | str, name: str, options: ReadOptions) -> Item:
+    """What Pillow opens, as one item; a large JPEG is decoded no larger than encoders need it."""
+    picture = decode_image(source, max_pixels=options.max_pixels, name=name, at_least=ENOUGH_TO_ENCODE)
+    with open_picture(source, name) as opened:
+        width, height = upright_size(opened)
+        return Item(picture, width, height, acquired=taken_at(opened))
 
 
 def _whole(raster: Raster) -> Item:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from evidex.data.images import decode_image, to_rgb
+from evidex.data.images import ENOUGH_TO_ENCODE, decode_image, to_rgb
 from evidex.documents import is_file, is_folder
 from evidex.encoders.domain import Domain
 from evidex.encoders.encoder import Encoder
@@ -212,4 +212,4 @@ def _encoder(stored: StoredModel, chosen: Chosen) -> Encoder:
 
 
 def _open(image: str | Path | Image) -> Image:
-    return decode_image(image) if isinstance(image, (str, Path)) else to_rgb(image)
+    return decode_image(image, at_least=ENOUGH_TO_ENCODE) if isinstance(image, (str, Path)) else to_rgb(image)

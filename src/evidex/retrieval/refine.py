@@ -146,9 +146,9 @@ def _forms(query: str | Path | Image, kind: Kind, refiner: Refiner, rng: np.rand
 
 
 def _picture(query: str | Path | Image) -> Image:
-    from evidex.data.images import decode_image, to_rgb
+    from evidex.data.images import ENOUGH_TO_ENCODE, decode_image, to_rgb
 
-    return decode_image(query) if isinstance(query, str | Path) else to_rgb(query)
+    return decode_image(query, at_least=ENOUGH_TO_ENCODE) if isinstance(query, str | Path) else to_rgb(query)
 
 
 def _refine_forms(model: FeatureModel, forms: list[list[Any]], kind: Kind) -> list[Features]:

@@ -223,7 +223,7 @@ def test_a_guarantee_is_about_answers_as_they_are_after_refinement(
     """Queries that are refined turn wrong, or right, all at once; the others are right before and after."""
     blur = 0.05 * np.random.default_rng(1).standard_normal((120, 32))
     pictures = unit(gallery.vectors + blur)
-    monkeypatch.setattr(calibrating, "encode", lambda _model, queries, _direction: pictures[queries])
+    monkeypatch.setattr(calibrating, "encode", lambda _model, queries, *_: pictures[queries])
     rows = OwnRows(gallery)
     first = rows.scan(pictures, rows.select(NO_FILTERS, "images"), 10)
     doubt = -np.asarray(first.log_mean_evidence)
