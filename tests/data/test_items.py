@@ -115,3 +115,16 @@ def test_a_picture_shown_again_is_no_larger_than_asked(tmp_path: Path) -> None:
     path = str(tmp_path / "plain.png")
     picture(1).save(path)
     assert read_window(path, None, None, 24).size == (24, 20)
+
+
+def test_a_large_jpeg_tells_its_own_size_and_is_searched_with_as_it_is_indexed(tmp_path: Path) -> None:
+    coarse = np.random.default_rng(0).integers(0, 256, (30, 40, 3), dtype=np.uint8)
+    exif = Image.Exif()
+    exif[274] = 6
+    wide = Image.fromarray(coarse).resize((1800, 1350), Image.Resampling.BICUBIC)
+    wide.save(tmp_path / "scene.jpg", exif=exif)
+    [item] = read_items(str(tmp_path / "scene.jpg"), ReadOptions())
+    assert item.picture is not None
+    assert (item.width, item.height) == (1350, 1800)
+    assert item.picture.size == (675, 900)
+    assert np.array_equal(np.asarray(item.picture), np.asarray(read_whole(str(tmp_path / "scene.jpg"))))

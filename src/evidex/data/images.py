@@ -57,8 +57,8 @@ def decode_image(
 ) -> Image:
     """Return ``source`` as an RGB image with its EXIF orientation applied.
 
-    The size is checked from the header, before any pixel is decoded. ``name`` is what errors call it. A JPEG may come at
-    a half, a quarter or an eighth of its size where both sides keep ``at_least`` pixels: that is decoded much faster.
+    The size is checked from the header, before any pixel is decoded. ``name`` is what errors call it. A JPEG may come
+    at a half, a quarter or an eighth of its size where both sides keep ``at_least`` pixels, which is much faster.
     """
     with open_picture(source, name) as image:
         width, height = image.size
