@@ -16,6 +16,9 @@ from evidex.evaluation.study.plan import load_study
 from evidex.evaluation.study.runs import expand
 from evidex.scenes import render_archive
 
+ROOT = Path(__file__).parents[2]
+STUDIES = sorted((ROOT / "configs" / "study").glob("*.toml"))
+
 BASE = """
 [encoder]
 image_size = 32
@@ -122,6 +125,26 @@ def _refused(folder: Path, text: str, *words: str) -> str:
 def test_what_is_no_study_is_refused_in_one_line(tmp_path: Path, text: str, words: list[str], said: str) -> None:
     (tmp_path / "base.toml").write_text(BASE)
     assert said in _refused(tmp_path, text, *words)
+
+
+@pytest.mark.parametrize("plan", STUDIES, ids=lambda path: path.stem)
+def test_every_study_of_the_project_can_be_begun(plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    runs = expand(load_study(plan), tmp_path, "data")
+    members = {member for run in runs for member in run.members}
+    elsewhere = {"mentors-s0"} if plan.stem == "large" else set()
+    assert members - {run.key for run in runs} <= elsewhere
+
+
+def test_the_study_of_all_sources_teaches_by_the_committee_of_its_large_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    runs = {run.key: run for run in expand(load_study(ROOT / "configs/study/sources.toml"), tmp_path, "data/rsicd")}
+    assert runs["compact-s0"].needs == ("team-s0",)
+    assert set(runs["team-s0"].needs) == {"labels-s3", "labels-s4", "captions-s5"}
+    starts = {run.config.encoder.seed for key, run in runs.items() if key in runs["soup-s0"].members and run.config}
+    assert starts == {0}  # weights of other starts cannot be averaged
 
 
 def test_a_run_waits_for_the_runs_whose_models_it_names(tmp_path: Path) -> None:
