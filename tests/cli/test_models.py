@@ -60,7 +60,7 @@ def test_a_gallery_made_with_the_large_model_is_searched_with_it(
     assert run("index", pictures, "--gallery", gallery, "--model", "large", "--no-calibrate").code == 0
     assert json.loads((gallery / "gallery.json").read_text())["model"] == "large"
     tiny.take_away()
-    assert len(json.loads(run("search", "a river", "--gallery", gallery, "--json").out)["hits"]) == 3
+    assert len(json.loads(run("search", "a river", "--gallery", gallery, "--copies", "--json").out)["hits"]) == 3
     refused = run("search", "a river", "--gallery", gallery, "--model", "compact").complaint
     assert "was made with another model" in refused
 

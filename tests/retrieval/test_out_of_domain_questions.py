@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from evidex.data.function_words import FUNCTION_WORDS
 from evidex.encoders.domain import Domain, words_of
 from evidex.encoders.model import Model
+from evidex.encoders.nearness import Nearness
 from evidex.errors import InputError
 from evidex.retrieval.certainty.calibrating import GuaranteeRequest, KnownQuery, calibrate
 from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
@@ -118,3 +121,26 @@ def test_a_text_is_out_of_domain_beyond_nineteen_of_twenty_that_did_not_train(ga
     vectors = np.outer(outside, np.eye(dim)[-1]).astype(np.float32)
     found = out_of_domain_words(known, ["giraffe"] * 6, vectors, "text")
     assert found == [(), (), (), ("giraffe",), ("giraffe",), ("giraffe",)]
+
+
+def test_where_most_words_are_unknown_a_text_need_not_lie_far_outside(gallery: Gallery) -> None:
+    dim = gallery.model.dim
+    near = Nearness(("giraffe", "quarry", "violin"), np.array([10, 255, 20], np.uint8))
+    known = Domain(
+        words_of([*KNOWN, *FUNCTION_WORDS, "river"]),
+        np.zeros(dim, np.float32),
+        np.eye(dim, dtype=np.float32)[:4],
+        LENGTHS,
+        nearness=near,
+    )
+    asked = ["a giraffe", "a giraffe of the river", "giraffe river river", "a quarry", "violin and giraffe river"]
+    for share, expected in (
+        (0.40, [(), (), (), (), ()]),
+        (0.60, [("giraffe",), (), (), (), ("violin", "giraffe")]),
+        (0.97, [("giraffe",), ("giraffe",), ("giraffe",), (), ("violin", "giraffe")]),
+    ):
+        vectors = np.tile(share * np.eye(dim, dtype=np.float32)[-1], (len(asked), 1))
+        assert out_of_domain_words(known, asked, vectors, "text") == expected
+        # Without a table every new word is unknown, which says little.
+        plain = out_of_domain_words(replace(known, nearness=None), asked[:1], vectors[:1], "text")
+        assert bool(plain[0]) == (share > 0.95)

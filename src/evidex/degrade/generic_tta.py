@@ -11,8 +11,9 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.data.function_words import FUNCTION_WORDS
 from evidex.degrade.image import FloatImage
-from evidex.degrade.text import Replacement, replace, words
+from evidex.degrade.text import Replacement, replace
 
 JITTER: Final = 0.4  # of brightness, contrast and saturation, as commonly set for natural images
 SMALLEST_CROP: Final = 0.5  # of the area
@@ -20,20 +21,6 @@ REPLACED_SHARE: Final = 0.1  # of the words, at least one: EDA's alpha
 
 _LUMA: Final = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 _WORD: Final = re.compile(r"[^\W\d_]+")
-FUNCTION_WORDS: Final = frozenset(
-    words(
-        """
-    a about above across after against all along also although am among an and another any are around as at be
-    because been before behind being below beneath beside besides between beyond both but by can could did do does
-    doing down during each either few for from further had has have having he her here hers him his how i if in
-    inside into is it its itself just many may me might more most much must my near neither no nor not now of off
-    on once one only onto or other our ours out outside over own same several shall she should since so some such
-    than that the their theirs them then there these they this those three through to too toward towards two under
-    until up upon us very via was we were what when where which while who whom whose why will with within without
-    would you your yours
-    """
-    )
-)
 
 
 class Thesaurus(Protocol):

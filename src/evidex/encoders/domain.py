@@ -27,6 +27,8 @@ Numbers = NDArray[np.float64]
 DIRECTIONS = 64
 OUT_OF_DOMAIN = 0.95
 """Share of the texts that did not train which must lie less far outside."""
+MOSTLY_UNKNOWN = 0.5
+"""The same share for a text of which most words that name something are neither taught nor near."""
 WEAK = 0.1
 """Share of the right pictures that are less similar to their text than what counts as a match at all."""
 FAINT = 0.25

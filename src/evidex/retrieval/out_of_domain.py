@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from evidex.encoders.domain import OUT_OF_DOMAIN, Domain
+from evidex.data.function_words import FUNCTION_WORDS
+from evidex.encoders.domain import MOSTLY_UNKNOWN, OUT_OF_DOMAIN, Domain, words_of
 from evidex.retrieval.filters import Target
 from evidex.retrieval.queries import Asking, Direction, Query
 from evidex.retrieval.spelling import Mended, question_of
@@ -89,11 +90,12 @@ def readings(
     if direction == "image":
         return [READ_WHOLE] * len(queries)
     known = model.domain
-    return [_reading(model, query, far) for query, far in zip(queries, _lie_outside(known, vectors), strict=True)]
+    outlying = [0.0] * len(queries) if known is None else known.outlying(vectors).tolist()
+    return [_reading(model, query, share) for query, share in zip(queries, outlying, strict=True)]
 
 
-def _reading(model: Model, query: str, far: bool) -> Reading:
-    """``far``: whether the question lies outside of what the model was taught."""
+def _reading(model: Model, query: str, outlying: float) -> Reading:
+    """``outlying``: the share of the texts that did not train which lie less far outside of what was taught."""
     known = model.domain
     question = question_of(query, known)
     in_part = not model.reads_all(question.text)
@@ -101,16 +103,22 @@ def _reading(model: Model, query: str, far: bool) -> Reading:
         return Reading(in_part=in_part)
     new = known.new_words(question.text)
     unknown = known.words_out_of_domain(new)
-    out_of_domain = unknown if far else ()
+    out_of_domain = _words_that_exclude(known, question.text, unknown, outlying)
     # A word that is near to what was taught, in a question like it, is understood well enough.
-    ignored = () if out_of_domain else new if far else unknown
+    ignored = () if out_of_domain else unknown if outlying <= OUT_OF_DOMAIN else new
     return Reading(out_of_domain, ignored, meant(known, out_of_domain or ignored), in_part, question.mended)
 
 
-def _lie_outside(known: Domain | None, vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
-    if known is None:
-        return np.zeros(len(vectors), np.bool_)
-    return np.asarray(~(known.outlying(vectors) <= OUT_OF_DOMAIN))
+def _words_that_exclude(known: Domain, text: str, unknown: Words, outlying: float) -> Words:
+    """``unknown``, the words that are neither taught nor near, where they put ``text`` out of domain.
+
+    Where few of its words are unknown the text itself must be unlike what was taught; where most are, there is little
+    in it to be like anything. That needs a table of the words that are near: without one every new word is unknown.
+    """
+    named = words_of([text]) - FUNCTION_WORDS
+    mostly = known.nearness is not None and 2 * len(unknown) > len(named)
+    # What is no number lies outside.
+    return () if outlying <= (MOSTLY_UNKNOWN if mostly else OUT_OF_DOMAIN) else unknown
 
 
 def out_of_domain_words(
@@ -119,9 +127,10 @@ def out_of_domain_words(
     """For each text outside the model's domain the words that do, for others none."""
     if known is None or direction == "image":
         return [()] * len(queries)
+    texts = [question_of(query, known).text for query in queries]
     return [
-        known.words_out_of_domain(known.new_words(question_of(query, known).text)) if far else ()
-        for query, far in zip(queries, _lie_outside(known, vectors), strict=True)
+        _words_that_exclude(known, text, known.words_out_of_domain(known.new_words(text)), share)
+        for text, share in zip(texts, known.outlying(vectors).tolist(), strict=True)
     ]
 
 

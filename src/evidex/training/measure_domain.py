@@ -37,7 +37,7 @@ def measure_domain(model: Model, taught: Iterable[str], others: Iterable[str]) -
     None where that cannot be told: of too few captions or words, or where the model gives them all one vector.
     """
     from evidex.degrade import Lexicon
-    from evidex.degrade.generic_tta import FUNCTION_WORDS
+    from evidex.data.function_words import FUNCTION_WORDS
 
     trained = sorted(set(taught))
     new = sorted(set(others).difference(trained))
