@@ -31,6 +31,7 @@ from evidex.retrieval.certainty.common_questions import COMMON_QUESTIONS
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions, index_paths
+from evidex.retrieval.out_of_domain import out_of_domain_words
 from evidex.retrieval.phrasing import asked_for
 from evidex.retrieval.retriever import Retriever
 
@@ -76,9 +77,14 @@ def _out_of_domain(model: Model, val: list[str], rsitmd: Path | None) -> dict[st
     shares = {}
     for kind, texts in kinds.items():
         asked = [asked_for(text) for text in texts]
-        far = ~(known.outlying(model.encode_texts(asked)) <= OUT_OF_DOMAIN)
-        new = np.array([bool(known.new_words(text)) for text in asked])
-        shares[kind] = {name: float(told.mean()) for name, told in (("both", far & new), ("far", far), ("new", new))}
+        vectors = model.encode_texts(asked)
+        refused = [bool(words) for words in out_of_domain_words(known, asked, vectors, "text")]
+        unknown = [bool(known.words_out_of_domain(known.new_words(text))) for text in asked]
+        shares[kind] = {
+            "refused": float(np.mean(refused)),
+            "far": float(np.mean(~(known.outlying(vectors) <= OUT_OF_DOMAIN))),
+            "unknown": float(np.mean(unknown)),
+        }
     return shares
 
 

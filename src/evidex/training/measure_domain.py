@@ -36,8 +36,8 @@ def measure_domain(model: Model, taught: Iterable[str], others: Iterable[str]) -
 
     None where that cannot be told: of too few captions or words, or where the model gives them all one vector.
     """
-    from evidex.degrade import Lexicon
     from evidex.data.function_words import FUNCTION_WORDS
+    from evidex.degrade import Lexicon
 
     trained = sorted(set(taught))
     new = sorted(set(others).difference(trained))
