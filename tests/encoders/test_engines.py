@@ -57,6 +57,8 @@ def test_what_is_asked_for_is_given_or_refused(monkeypatch: pytest.MonkeyPatch) 
     assert choose("towers", "mps").engine == "torch"
     with pytest.raises(ModelError, match="'committee' runs with torch only"):
         choose("committee", None, "onnx")
+    with pytest.raises(ModelError, match="cannot use a card"):
+        choose("towers", "cuda", "onnx")
     _machine(monkeypatch, PLAIN)
     for kind, device, engine in (("towers", "cuda", None), ("committee", None, None), ("towers", None, "torch")):
         with pytest.raises(

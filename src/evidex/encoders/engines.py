@@ -33,6 +33,8 @@ def choose(kind: str, device: str | None, engine: EngineName | None = None) -> C
         carded = device == "cuda" or (device is None and has_card())
         if carded and has_cuda():
             return Chosen("onnx", "cuda")
+        if engine == "onnx" and device == "cuda":
+            raise ModelError("ONNX Runtime here cannot use a card; install onnxruntime-gpu, or leave the engine out")
         if device == "cpu" or engine == "onnx" or (device is None and not (carded and _torch_has_cuda())):
             return Chosen("onnx", "cpu")
     if engine == "onnx":
