@@ -70,7 +70,7 @@ def test_the_first_five_minutes_and_what_follows(
 def test_a_model_of_ones_own(evidex: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("configs").symlink_to(ROOT / "configs")
-    assert _run(DOCS / "own_model.md", evidex) == 7
+    assert _run(DOCS / "own_model.md", evidex) == 8
 
 
 @pytest.mark.slow

@@ -81,8 +81,10 @@ class DataConfig(Checked):
 class EncoderConfig(Checked):
     """Which two towers, and what they start from."""
 
-    kind: Literal["compact", "towers", "clip"] = "compact"
-    source: NameOrEmpty = ""  # clip: hub name, folder or open_clip state dict; towers: folder with both towers' weights
+    kind: Literal["compact", "towers", "clip", "model"] = "compact"
+    # clip: hub name, folder or open_clip state dict; towers: folder with both towers' weights; model: name, file or run
+    # folder of a model that is trained on, whose towers and sizes stay
+    source: NameOrEmpty = ""
     tokenizer: NameOrEmpty = ""  # of an open_clip state dict, which comes without one: any CLIP's folder or hub name
     activation: Literal["quick_gelu", "gelu"] = "quick_gelu"  # of an open_clip state dict, whose weights do not show it
     image_tower: Name = "convnet"

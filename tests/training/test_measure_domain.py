@@ -94,6 +94,17 @@ def test_little_teaching_says_nothing() -> None:
         assert measure_domain(_Listening(), taught, others) is None
 
 
+def test_what_a_model_knew_before_counts() -> None:
+    before = measure_domain(_Listening(), TAUGHT, OTHERS)
+    few = _texts(50_000, LEAST_TEXTS, 30)
+    model = _Listening()
+    known = measure_domain(model, few, OTHERS, before)
+    assert model.asked == [sorted(few), sorted(OTHERS)]  # its vectors are those of now
+    assert before is not None
+    assert known is not None
+    assert before.words | known.words == known.words
+
+
 def test_a_model_that_tells_no_texts_apart_gets_none() -> None:
     assert measure_domain(_Listening(blind=True), TAUGHT, OTHERS) is None
 

@@ -22,7 +22,7 @@ from evidex.training.material import TrainingMaterial, mix_of, prepare, taught_c
 from evidex.training.measure_domain import measure_saved_domain, pretrained_text_tower
 from evidex.training.run_folder import RunFolder
 from evidex.training.schedule import cosine, set_learning_rate
-from evidex.training.start import build_start, check_batch, compile_layers
+from evidex.training.start import build_start, check_batch, compile_layers, domain_before
 from evidex.training.state import Progressed, TrainState
 from evidex.training.step import take_step
 from evidex.training.validation import finished, validate
@@ -90,7 +90,8 @@ def train(
 
     if world.main:
         taught, tower = [*taught_texts(sources), *sources.texts], pretrained_text_tower(config.encoder)
-        measure_saved_domain(folder.model, str(device), taught, val_set(sources), tower)
+        before = domain_before(config)
+        measure_saved_domain(folder.model, str(device), taught, val_set(sources), tower, before)
     world.barrier()
     return TrainedRun(
         load_model(folder.model, device=str(device), engine="torch"), folder.model, state.progressed.history

@@ -31,17 +31,20 @@ LEAST_OTHERS = 100
 LEAST_WORDS = 2000
 
 
-def measure_domain(model: Model, taught: Iterable[str], others: Iterable[str]) -> Domain | None:
+def measure_domain(
+    model: Model, taught: Iterable[str], others: Iterable[str], before: Domain | None = None
+) -> Domain | None:
     """What ``model`` knows after training with ``taught``; ``others`` are captions of the same kind that did not train.
 
-    None where that cannot be told: of too few captions or words, or where the model gives them all one vector.
+    Words that it knew ``before`` it still knows. None where the rest cannot be told: of too few captions or words, or
+    where the model gives them all one vector.
     """
     from evidex.data.function_words import FUNCTION_WORDS
     from evidex.degrade import Lexicon
 
     trained = sorted(set(taught))
     new = sorted(set(others).difference(trained))
-    words = words_of(trained)
+    words = words_of(trained) | (frozenset() if before is None else before.words)
     if len(words) < LEAST_WORDS or len(trained) < LEAST_TEXTS or len(new) < LEAST_OTHERS:
         return None
     for entry in Lexicon.load().entries:
@@ -63,22 +66,27 @@ def own_similarity(model: Model, dataset: Dataset) -> NDArray[np.float32]:
 
 
 def measure_saved_domain(
-    path: Path, device: str, taught: Iterable[str], val: Dataset, text_tower: Path | None = None
+    path: Path,
+    device: str,
+    taught: Iterable[str],
+    val: Dataset,
+    text_tower: Path | None = None,
+    before: Domain | None = None,
 ) -> None:
     """The same for the model at ``path``, which is replaced in one step, unless it has a domain already.
 
     Fitted anew on another machine it would differ in the last digits, and calibrations be taken for outdated.
-    ``text_tower`` is the folder of the pretrained tower that says how near other words are to what was taught.
+    ``text_tower`` is the folder of the pretrained tower that says how near other words are to what was taught; what
+    it said of the words of a model that is trained on, whose domain was ``before``, goes on to hold.
     """
     model = load_model(path, device=device, engine="torch")
     if model.domain is not None:
         return
     texts = list(taught)
-    known = measure_domain(model, texts, val.captions)
+    known = measure_domain(model, texts, val.captions, before)
     if known is not None:
-        model.domain = replace(
-            known.with_matches(own_similarity(model, val)), nearness=nearness_to(texts, text_tower, device)
-        )
+        nearness = nearness_to(texts, text_tower, device) if before is None else before.nearness
+        model.domain = replace(known.with_matches(own_similarity(model, val)), nearness=nearness)
         model.save(path)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from torch import nn
 
-from evidex.config import Config
+from evidex.config import Config, EncoderConfig
+from evidex.encoders.domain import Domain
 from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.towers import TowerEncoder, from_pretrained_towers, new_compact
 from evidex.errors import ConfigError
@@ -23,7 +24,18 @@ def build_start(config: Config, texts: list[str], captions: Sequence[Sequence[st
     return implementation(config.method_name).wrap(_plain(config, texts), captions)
 
 
+def domain_before(config: Config) -> Domain | None:
+    """What the model that is trained on was taught before; None where training starts from towers."""
+    if config.encoder.kind != "model":
+        return None
+    from evidex.encoders.model import load_model
+
+    return load_model(config.encoder.source or None, device="cpu").domain
+
+
 def _plain(config: Config, texts: list[str]) -> DualEncoder:
+    if config.encoder.kind == "model":
+        return _of_model(config.encoder)
     if config.encoder.kind == "clip":
         from evidex.encoders.clip.encoder import ClipEncoder
 
@@ -40,6 +52,25 @@ def _plain(config: Config, texts: list[str]) -> DualEncoder:
     )
     encoder.freeze_batch_norm = config.encoder.freeze_batch_norm
     return encoder
+
+
+def _of_model(settings: EncoderConfig) -> DualEncoder:
+    """The encoder of a model that was trained before, with the dropout that is asked for now."""
+    from evidex.encoders.model import load_model
+    from evidex.encoders.torch_engine import torch_encoder
+
+    encoder = load_model(settings.source or None, device="cpu").encoder
+    spec = encoder.spec()
+    if spec["kind"] not in ("towers", "clip"):
+        raise ConfigError(f"encoder.source = '{settings.source}' is a {spec['kind']}; name a model of two plain towers")
+    if encoder.dim != settings.dim:
+        raise ConfigError(f"encoder.dim = {settings.dim}, but '{settings.source}' has {encoder.dim}; set that")
+    if spec["kind"] == "towers":
+        spec = {**spec, "dropout": settings.dropout}
+    started = torch_encoder(spec, encoder.weights())
+    if isinstance(started, TowerEncoder):
+        started.freeze_batch_norm = settings.freeze_batch_norm
+    return started
 
 
 def check_batch(config: Config, world: World) -> None:

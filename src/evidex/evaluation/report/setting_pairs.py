@@ -70,6 +70,8 @@ def encoder_words(encoder: EncoderConfig) -> str:
     """Which encoder it is; a CLIP brings its own towers, size and dimensions, whatever the other keys say."""
     if encoder.kind == "clip":
         return f"CLIP with its own two towers, from {Path(encoder.source).name if encoder.source else 'nothing'}"
+    if encoder.kind == "model":
+        return f"the model {Path(encoder.source).name or 'compact'}, trained on"
     text = f"{encoder.text_tower}" + (f", {encoder.text_layers} layers" if encoder.text_layers else "")
     return f"{encoder.kind}, {encoder.image_tower} at {encoder.image_size} px and {text}, {encoder.dim} dimensions"
 

@@ -1,0 +1,70 @@
+"""Training that goes on from a finished model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from evidex.config import Config, EncoderConfig
+from evidex.encoders.committee import CommitteeEncoder
+from evidex.encoders.domain import Domain, words_of
+from evidex.encoders.model import Model, load_model
+from evidex.encoders.towers import TowerEncoder
+from evidex.errors import ConfigError
+from evidex.training.loop import train
+from evidex.training.start import build_start, domain_before
+from tests.retrieval.archive import tiny_model
+from tests.training.conftest import Whole
+
+
+def _on(config: Config, source: str, *, dim: int = 16) -> Config:
+    return replace(config, encoder=EncoderConfig(kind="model", source=source, dim=dim, dropout=0.1))
+
+
+def test_a_model_is_trained_on_from_where_it_was(config: Config, whole: Whole) -> None:
+    going_on = _on(config, str(whole.run.model_path))
+    started = build_start(going_on, ["words that no other caption has"])
+    weights = load_model(whole.run.model_path, engine="torch").encoder.weights()
+    assert {name: np.array_equal(value, np.asarray(weights[name])) for name, value in started.state_dict().items()} == (
+        dict.fromkeys(weights, True)
+    )
+    first = train(replace(going_on, train=replace(going_on.train, epochs=1)), device=torch.device("cpu")).history[0]
+    assert first["val_rsum"] > whole.run.history[0]["val_rsum"]
+    assert first["loss"]["total"] < whole.run.history[0]["loss"]["total"] - 0.05
+
+
+def test_the_shipped_model_is_trained_on_under_its_name(config: Config) -> None:
+    started = build_start(_on(config, "compact", dim=512), [])
+    assert (started.image_size, started.dim) == (192, 512)
+    known = domain_before(_on(config, "compact", dim=512))
+    assert known is not None
+    assert "airport" in known.words
+    assert domain_before(config) is None
+
+
+def test_what_cannot_be_trained_on_is_told(config: Config, whole: Whole, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"encoder\.dim = 512, but '.*' has 16; set that"):
+        build_start(_on(config, str(whole.run.model_path), dim=512), [])
+    member = load_model(whole.run.model_path, engine="torch").encoder
+    assert isinstance(member, TowerEncoder)
+    Model(CommitteeEncoder([member, member]), 0.1).save(tmp_path / "committee.safetensors")
+    with pytest.raises(ConfigError, match="is a committee; name a model of two plain towers"):
+        build_start(_on(config, str(tmp_path / "committee.safetensors")), [])
+
+
+def test_what_was_known_before_still_is(config: Config, tmp_path: Path) -> None:
+    plain = tiny_model()
+    known = Domain(
+        words_of(["a quarry"]),
+        np.zeros(plain.dim, np.float32),
+        np.eye(plain.dim, dtype=np.float32)[:4],
+        np.array([0.0, 1.0], np.float32),
+    )
+    Model(plain.encoder, plain.temperature, domain=known).save(tmp_path / "before.safetensors")
+    before = domain_before(_on(config, str(tmp_path / "before.safetensors"), dim=plain.dim))
+    assert before is not None
+    assert before.words == {"a", "quarry"}
