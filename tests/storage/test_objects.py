@@ -6,6 +6,7 @@ import io
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from evidex.cli.app import main
 from evidex.errors import DamagedError, GalleryError, InputError, StorageError
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.indexing import IndexOptions
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
+from evidex.retrieval.soundness.seal import digest_of
 from evidex.retrieval.verifying.repair import repair
 from evidex.retrieval.verifying.verify import verify
 from evidex.storage import objects
@@ -38,10 +41,14 @@ def test_an_address_is_a_place_and_so_is_a_path(tmp_path: Path) -> None:
 class Failing(io.BytesIO):
     """Gives some of its bytes, and then an error."""
 
+    def __init__(self, content: bytes, error: str = "the disk is broken") -> None:
+        super().__init__(content)
+        self._error = error
+
     def read(self, size: int | None = -1) -> bytes:
         if piece := super().read(min(size or 0, 4)):
             return piece
-        raise OSError("the disk is broken")
+        raise OSError(self._error)
 
 
 def test_an_upload_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +67,34 @@ def test_an_upload_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch:
     assert {name: (place / name).read_bytes() for name in place.listed()} == {"file": b"new content"}
 
 
+def test_an_object_that_is_replaced_while_it_is_read_is_read_whole(store: Store) -> None:
+    place = place_of(fresh_place()) / "file"
+    assert isinstance(place, ObjectPlace)
+    place.write_bytes(b"old")
+    asked: list[str] = []
+
+    def replaced(environ: dict[str, Any]) -> None:
+        asked.append(environ["REQUEST_METHOD"])
+        if asked == ["HEAD", "GET"]:
+            store.client().put_object(Bucket=BUCKET, Key=place.key, Body=b"new and longer")
+
+    store.meddling = replaced
+    try:
+        assert place.read_bytes() == b"new and longer"
+    finally:
+        store.meddling = None
+
+
+def test_a_file_of_a_store_that_cannot_be_read_to_its_end_is_not_called_damaged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = place_of(fresh_place()) / "file"
+    busy = Failing(b"some of it", "AWS Error SLOW_DOWN during GetObject operation")
+    monkeypatch.setattr(ObjectPlace, "open", lambda *_, **__: busy)
+    with pytest.raises(StorageError, match="answers that it cannot serve us now"):
+        digest_of(place)
+
+
 def test_a_gallery_opens_where_the_cache_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = arbitrary_gallery(fresh_place(), tiny_model(), 20).place  # type: ignore[arg-type]
     (tmp_path / "no folder").touch()
@@ -73,7 +108,8 @@ def test_it_answers_as_a_folder_does(tmp_path: Path) -> None:
     write_images(tmp_path / "scenes", 12)
     answers = []
     for place in (str(tmp_path / "gallery"), where := fresh_place()):
-        Gallery.create(place, tiny_model()).add([tmp_path / "scenes"])
+        one = IndexOptions(workers=1)  # so that the rows come in the same order
+        Gallery.create(place, tiny_model()).add([tmp_path / "scenes"], options=one)
         gallery = Gallery.open(place)  # with the model that lies in it
         assert self_calibrate(gallery, np.random.default_rng(0))
         answers.append(Retriever(Gallery.open(place)).search(text=WORDS[0], top=5))
