@@ -17,6 +17,7 @@ import pytest
 
 from evidex.cluster.connection import Cluster
 from evidex.cluster.indexing import ClusterWorkforce
+from evidex.errors import GalleryError
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions, IndexReport
 from evidex.retrieval.reindexing import reindex
@@ -139,7 +140,7 @@ def test_a_worker_and_a_node_that_are_killed_and_a_busy_store_cost_nothing(
             nodes.remove_node(third, allow_graceful=False)
             done.append("node")
         elif done[-1] == "node":
-            nodes.store.be_busy(5)
+            nodes.store.be_busy(10)
             done.append("store")
 
     there = fresh_place()
@@ -172,6 +173,15 @@ def test_a_driver_that_is_killed_is_run_again(nodes: Any, archive: Path, tmp_pat
     assert time.monotonic() - started < 39  # its place as the writer is not waited for: it is known to be gone
     indexed(tmp_path / "here", archive, cluster=False)
     assert rows(there) == rows(tmp_path / "here")
+
+
+@pytest.mark.usefixtures("nodes")
+def test_what_a_worker_lacks_is_told(archive: Path, tmp_path: Path) -> None:
+    tiny_model().save(tmp_path / "here.safetensors")
+    gallery = Gallery.create(tmp_path / "there", tiny_model(), source=tmp_path / "here.safetensors")
+    (tmp_path / "here.safetensors").unlink()
+    with pytest.raises(GalleryError, match=r"^a worker of the cluster: .* was made with model .* cannot be loaded"):
+        gallery.add([archive], options=IndexOptions(workforce=ClusterWorkforce(gallery.place)))
 
 
 @pytest.mark.usefixtures("nodes")

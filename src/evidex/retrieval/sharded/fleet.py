@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evidex.errors import ClusterError, EvidexError, InputError
+from evidex.cluster.connection import failure_of
+from evidex.errors import ClusterError, InputError
 from evidex.retrieval.scan.precision import Precision
 from evidex.retrieval.sharded.holder import ShardHolder
+from evidex.retrieval.sharded.span import MovedError
 
 _LOOK_SECONDS = 0.5
 _SECOND_SECONDS = 2.0
@@ -102,9 +104,14 @@ class Fleet:
         calls = {shard: [one.call("alive", ()) for one in row] for shard, row in enumerate(self._replicas)}
         end = time.monotonic() + seconds
         for shard, row in calls.items():
-            done, _ = self._ray.wait(row, timeout=max(end - time.monotonic(), 0.0))
-            if not any(isinstance(self._answer(call, _Asked(shard, None)), int) for call in done):
-                raise self._gone(shard, "it does not answer")
+            waiting, there = row, False
+            while waiting and not there:  # one that is lost is told of at once, before another has answered
+                done, waiting = self._ray.wait(waiting, timeout=max(end - time.monotonic(), 0.0))
+                there = any(isinstance(self._answer(call, _Asked(shard, None)), int) for call in done)
+                if not done:
+                    break
+            if not there:
+                raise self._gone(shard, "it does not answer", seconds)
 
     def processes(self) -> list[list[int]]:
         """The process of each replica of each shard."""
@@ -130,10 +137,9 @@ class Fleet:
         try:
             return self._ray.get(call)
         except lost.RayTaskError as error:
-            cause = error.cause
-            if isinstance(cause, EvidexError):
-                raise type(cause)(f"shard {asked.shard + 1} of {self.shards}: {cause}") from None
-            raise cause from None
+            if isinstance(error.cause, MovedError):
+                raise error.cause from None
+            raise failure_of(error, f"shard {asked.shard + 1} of {self.shards}") from None
         except (lost.RayActorError, lost.NodeDiedError, lost.ObjectLostError, lost.WorkerCrashedError) as error:
             if asked.replica is not None:
                 asked.replica.was_lost(isinstance(error, lost.ActorDiedError))
@@ -146,8 +152,8 @@ class Fleet:
                 raise self._gone(shard, found.why)
             time.sleep(_LOOK_SECONDS)
 
-    def _gone(self, shard: int, why: str) -> ClusterError:
-        seconds = self._options.patience
+    def _gone(self, shard: int, why: str, seconds: float | None = None) -> ClusterError:
+        seconds = self._options.patience if seconds is None else seconds
         return ClusterError(
             f"shard {shard + 1} of {self.shards} was not to be had in {seconds:g} s ({why}); 'ray status' says which "
             "nodes are left, and --replicas 2 outlives the loss of one"
