@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from evidex.retrieval.rows import Row, item_id
 from evidex.retrieval.soundness.seal import digest_of
 from evidex.retrieval.verifying.repair import repair
 from evidex.retrieval.verifying.verify import verify
+from evidex.retrieval.written_rows import write_rows
 from evidex.storage import objects
 from evidex.storage.objects import ObjectPlace, place_of
 from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model, write_images
@@ -164,21 +165,29 @@ def test_the_mapped_copy_of_the_vectors_is_made_again_where_it_is_damaged() -> N
 
 @pytest.mark.slow
 def test_two_writers_lose_no_row(tmp_path: Path) -> None:
+    """Each is a process of its own: threads of one take turns before the store is asked."""
     where = fresh_place()
     Gallery.create(where, tiny_model())
     for part in range(2):
         write_images(tmp_path / str(part), 5, first=10 * part)
-
-    def write(part: int) -> None:
-        Gallery.open(where, tiny_model()).add([tmp_path / str(part)])
-
-    threads = [threading.Thread(target=write, args=(part,)) for part in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    code = (
+        "import sys\nfrom evidex import Gallery\nfrom evidex.retrieval.indexing import IndexOptions\n"
+        "Gallery.open(sys.argv[1]).add([sys.argv[2]], options=IndexOptions(workers=1, rows_a_commit=1))"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", code, where, tmp_path / str(part)]) for part in range(2)]
+    assert [writer.wait() for writer in writers] == [0, 0]
     assert len(Gallery.open(where, tiny_model())) == 10
     assert verify(where).sound
+
+
+def test_writers_that_both_believe_to_hold_it_lose_no_row() -> None:
+    first = arbitrary_gallery(fresh_place(), tiny_model(), 20)  # type: ignore[arg-type]
+    second, vectors = Gallery.open(first.place, tiny_model()), first.vectors[:1]
+    for number, gallery in enumerate((first, second)):
+        row = Row(item_id(name := f"more {number}"), name, "image", f"{number:064x}")
+        gallery.append_written([write_rows(gallery.place, [row], vectors)])
+    assert len(Gallery.open(first.place, tiny_model())) == 22
+    assert verify(str(first.place)).sound
 
 
 def test_there_is_one_gallery_at_a_place() -> None:
