@@ -127,7 +127,7 @@ def test_the_rows_are_those_of_a_run_here(shared: str, archive: Path, tmp_path: 
 
 
 def test_a_worker_and_a_node_that_are_killed_and_a_busy_store_cost_nothing(
-    nodes: Any, archive: Path, tmp_path: Path
+    nodes: Any, archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     third = nodes.add_node(num_cpus=1, object_store_memory=80 * 2**20)
     done: list[str] = []
@@ -146,6 +146,7 @@ def test_a_worker_and_a_node_that_are_killed_and_a_busy_store_cost_nothing(
     there = fresh_place()
     report = indexed(there, archive, cluster=True, then=disturb)
     assert done == ["worker", "node", "store"]
+    assert capsys.readouterr().out == "", "where a command prints JSON, and Ray what it lost"
     assert (report.added, report.rows) == (61, 61)
     indexed(tmp_path / "here", archive, cluster=False)
     assert rows(there) == rows(tmp_path / "here")

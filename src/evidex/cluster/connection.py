@@ -43,6 +43,7 @@ class Cluster:
         with Cluster._lock:
             if not ray.is_initialized():
                 _start(ray, address, _cores() if cpus is None else cpus, store_bytes)
+                _tell_nothing(ray, True)
                 Cluster._ours, Cluster._users = True, 0
             Cluster._users += 1
             self._open = True
@@ -57,6 +58,7 @@ class Cluster:
             if Cluster._users == 0 and Cluster._ours:
                 Cluster._ours = False
                 _imported().shutdown()
+                _tell_nothing(_imported(), False)
 
     def __enter__(self) -> Cluster:
         return self
@@ -97,6 +99,11 @@ def _start(ray: Any, address: str, cpus: int, store_bytes: int) -> None:
     )
     with _telling(f"no Ray cluster at '{address}'", remedy):
         ray.init(named, **quiet)
+
+
+def _tell_nothing(ray: Any, quiet: bool) -> None:
+    """Ray prints what it lost, in many lines, where commands print JSON; there is no other way to stop it."""
+    ray._private.worker._worker_logs_enabled = not quiet
 
 
 @contextmanager
