@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,21 @@ class Actor:
         return type("Method", (), {"remote": lambda *_: self.answer})()
 
 
+class Slow:
+    """Is looked for several times before it answers."""
+
+    def __init__(self, looks: int) -> None:
+        self._looks = self._left = looks
+
+    def is_at_work(self) -> bool:
+        self._left -= 1
+        return self._left >= 0
+
+    def __call__(self) -> str:
+        self._left = self._looks
+        return "answer"
+
+
 class FakeRay:
     """As much of Ray as a fleet asks for; what fails does so at once, what answers is heard later."""
 
@@ -46,7 +62,10 @@ class FakeRay:
         made = type("Made", (), {"remote": lambda *_: Actor(self.answers.pop(0))})()
         return type("Class", (), {"options": lambda *_, **__: made})()
 
-    def wait(self, refs: list[Answer], **_: Any) -> tuple[list[Answer], list[Answer]]:
+    def wait(self, refs: list[Answer], *, timeout: float, **_: Any) -> tuple[list[Answer], list[Answer]]:
+        if isinstance(refs[0], Slow) and refs[0].is_at_work():
+            time.sleep(timeout)
+            return [], refs
         return refs[:1], refs[1:]
 
     def get(self, ref: Answer) -> Any:
@@ -80,6 +99,14 @@ def test_a_shard_is_there_as_long_as_one_of_its_replicas_is(monkeypatch: pytest.
     fleet(monkeypatch, lost, lambda: 17, replicas=2).check(1.0)
     with pytest.raises(ClusterError, match=r"shard 1 of 1 was not to be had in 1 s"):
         fleet(monkeypatch, lost, lost, replicas=2).check(1.0)
+
+
+def test_a_shard_that_opens_the_gallery_has_longer_than_one_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evidex.retrieval.sharded.fleet._LOOK_SECONDS", 0.05)
+    asked = fleet(monkeypatch, Slow(5), patience=0.1)
+    assert asked.each("scan", {0: ()}) == {0: "answer"}
+    with pytest.raises(ClusterError, match=r"shard 1 of 1 was not to be had in 0\.1 s \(it does not answer\)"):
+        asked.each("scan", {0: ()})
 
 
 def test_why_a_shard_failed_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

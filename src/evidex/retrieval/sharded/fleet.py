@@ -36,6 +36,8 @@ class ShardOptions:
     precision: Precision = "float32"
     patience: float = 60.0
     """Seconds that a query waits for what was lost to come back."""
+    opening: float = 3600.0
+    """Seconds that the first one waits for shards which open the gallery: each reads all of it once."""
 
     def __post_init__(self) -> None:
         if self.shards is not None and not 1 <= self.shards <= _MOST_SHARDS:
@@ -63,6 +65,8 @@ class Fleet:
         self.shards = options.shards or len(self._nodes)
         self._replicas = [[_Replica(self, shard, n) for n in range(options.replicas)] for shard in range(self.shards)]
         self._turn = 0
+        self._opened: set[int] = set()
+        """The shards that have answered."""
 
     def each(self, method: str, arguments: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         """What every named shard answers to ``method`` with its arguments."""
@@ -79,7 +83,8 @@ class Fleet:
             ask(shard)
         answers: dict[int, Any] = {}
         while len(answers) < len(arguments):
-            seconds = min(_LOOK_SECONDS, max(end - time.monotonic(), 0.0))
+            left = min(self._limit(asked.shard) for asked in calls.values()) - (time.monotonic() - start)
+            seconds = min(_LOOK_SECONDS, max(left, 0.0))
             done, _ = self._ray.wait(list(calls), num_returns=1 if twice else len(calls), timeout=seconds)
             for call in done:
                 asked = calls.pop(call)
@@ -90,14 +95,21 @@ class Fleet:
                     self._pause(asked.shard, end, found)
                     ask(asked.shard)
             calls = {call: asked for call, asked in calls.items() if asked.shard not in answers}
-            if calls and time.monotonic() > end:
-                raise self._gone(min(asked.shard for asked in calls.values()), "it does not answer")
+            self._opened |= answers.keys()
+            for shard in sorted(asked.shard for asked in calls.values()):
+                if time.monotonic() - start > self._limit(shard):
+                    raise self._gone(shard, "it does not answer", self._limit(shard))
             if self._options.replicas > 1 and not twice and time.monotonic() > start + _SECOND_SECONDS:
                 twice = True
                 for asked in list(calls.values()):
                     asked.replica.was_lost(for_good=False)
                     ask(asked.shard)
         return answers
+
+    def _limit(self, shard: int) -> float:
+        """Seconds for which a shard may be silent."""
+        patience = self._options.patience
+        return patience if shard in self._opened else max(patience, self._options.opening)
 
     def check(self, seconds: float) -> None:
         """ClusterError unless every shard has a replica that is there within ``seconds``."""
