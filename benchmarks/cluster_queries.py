@@ -4,17 +4,20 @@
 
 200 questions in words and pictures, with and without filters, asked again or not, among pictures and texts: hits,
 scores, uncertainty, verdict and guarantee must be those of one gallery. Then 500 questions in a row on four nodes,
-during which a worker and later a whole node are killed with SIGKILL: every one is answered as before, or told.
+during which a worker and later a whole node are killed with SIGKILL: every one is answered as before, or told. With
+`--store` the gallery lies in an object store (moto's, in this process), which also answers 503 for ten seconds.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from evidex.data.footprints import Bounds, Footprint
 from evidex.encoders.model import load_model
-from evidex.errors import ClusterError
+from evidex.errors import ClusterError, StorageError
 from evidex.retrieval.answers import Answer
 from evidex.retrieval.certainty.calibrating import GuaranteeRequest, KnownQuery, calibrate
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
@@ -39,6 +42,7 @@ from evidex.retrieval.rows import Row, item_id
 from evidex.retrieval.sharded.fleet import ShardOptions
 from evidex.retrieval.sharded.rows import ShardedRows
 from tests.cluster.nodes import cluster_of, kill_node, kill_process
+from tests.storage.store import Store, fresh_place, serving
 
 _THINGS = ("planes", "ships", "houses", "storage tanks", "trees", "a river", "a bridge", "a stadium", "roads", "a lake")
 _PLACES = ("near a terminal", "in a harbour", "beside green fields", "in a dense residential area", "by the sea")
@@ -63,8 +67,11 @@ class Outcome:
 def main() -> int:
     options = _options()
     failed = False
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        gallery = _gallery(Path(folder) / "gallery", options.rows)
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder, ExitStack() as stack:
+        store = stack.enter_context(serving()) if options.store else None
+        if store is not None:
+            os.environ["EVIDEX_CACHE"] = f"{folder}/cache"  # what is fetched goes with it
+        gallery = _gallery(Path(folder) / "gallery" if store is None else fresh_place(), options.rows)
         questions = [_question(number) for number in range(200)]
         local = Retriever(gallery)
         expected = [local.search(**question) for question in questions]
@@ -76,7 +83,7 @@ def main() -> int:
             with cluster_of(4) as cluster:
                 rows = ShardedRows(gallery, "auto", ShardOptions(4, replicas, patience=patience))
                 with Retriever(gallery, rows=rows) as spread:
-                    outcome = _killed(spread, rows, cluster, questions, expected)
+                    outcome = _killed(spread, rows, _Disturbed(cluster, store), questions, expected)
             print(
                 f"kills, {replicas} replica(s), patience {patience:g} s: {dict(outcome.counts)} of 500 in "
                 f"{outcome.seconds:.1f} s, the slowest {outcome.slowest:.1f} s",
@@ -89,6 +96,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--store", action="store_true", help="put the gallery into an object store")
     parser.add_argument("--folder", help="where the gallery is made; it is removed at the end")
     return parser.parse_args()
 
@@ -98,7 +106,7 @@ def _caption(number: int) -> str:
     return f"{_WORDS[number % words]} {_THINGS[number // words % things]} {_PLACES[number // words // things % places]}"
 
 
-def _gallery(place: Path, rows: int) -> Gallery:
+def _gallery(place: Path | str, rows: int) -> Gallery:
     """Rows around what 250 captions mean; two thirds of these ask for a row that they find, which teaches a score."""
     model = load_model("compact")
     captions = [_caption(number) for number in range(250)]
@@ -176,10 +184,26 @@ def _compared(gallery: Gallery, questions: list[dict[str, Any]], expected: list[
     return not wrong
 
 
+@dataclass(frozen=True)
+class _Disturbed:
+    """What is disturbed while questions are asked."""
+
+    cluster: Any
+    store: Store | None
+
+    def before(self, number: int, rows: ShardedRows) -> None:
+        """A worker after 150 questions, a node after 300, both in the middle of a question; the store after 400."""
+        if number == 150:
+            threading.Timer(0.005, kill_process, (rows.fleet.processes()[2][0],)).start()
+        if number == 300:
+            threading.Timer(0.005, kill_node, (next(iter(self.cluster.worker_nodes)),)).start()
+        if number == 400 and self.store is not None:
+            self.store.be_busy(10)
+
+
 def _killed(
-    spread: Retriever, rows: ShardedRows, cluster: Any, questions: list[dict[str, Any]], expected: list[Answer]
+    spread: Retriever, rows: ShardedRows, disturbed: _Disturbed, questions: list[dict[str, Any]], expected: list[Answer]
 ) -> Outcome:
-    """A worker after 150 questions, a node after 300, both in the middle of a question."""
     while True:  # processes take longer to start than a short patience lasts
         try:
             spread.search(**questions[0])
@@ -189,15 +213,12 @@ def _killed(
     counts: Counter[str] = Counter()
     slowest, start = 0.0, time.perf_counter()
     for number in range(500):
-        if number == 150:
-            threading.Timer(0.005, kill_process, (rows.fleet.processes()[2][0],)).start()
-        if number == 300:
-            threading.Timer(0.005, kill_node, (next(iter(cluster.worker_nodes)),)).start()
+        disturbed.before(number, rows)
         begun = time.perf_counter()
         try:
             wrong = _differs(spread.search(**questions[number % 200]), expected[number % 200])
             counts["answered" if wrong is None else f"other {wrong}"] += 1
-        except ClusterError:
+        except (ClusterError, StorageError):
             counts["told"] += 1
         slowest = max(slowest, time.perf_counter() - begun)
     return Outcome(counts, slowest, time.perf_counter() - start)

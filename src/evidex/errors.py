@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import re
 from dataclasses import dataclass
+from functools import partial
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _LONGEST = 900
@@ -53,6 +54,11 @@ class MissingPackageError(InputError):
 
     def __init__(self, what: str, package: str, *, extra: str = "train") -> None:
         super().__init__(f"{what} needs {package}, which is not installed; pip install 'evidex[{extra}]'")
+        self._told = what, package, extra
+
+    def __reduce__(self) -> tuple[object, ...]:
+        what, package, extra = self._told
+        return partial(MissingPackageError, extra=extra), (what, package)
 
 
 class GalleryError(InputError):

@@ -59,6 +59,18 @@ def test_auto_is_what_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> 
         Cluster("auto")
 
 
+def test_a_cluster_that_cannot_be_started_here_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray")
+
+    def init(*_: object, **__: object) -> None:
+        raise OSError("AF_UNIX path length cannot exceed 107 bytes: here\nand more. And more")
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(ClusterError, match=r"^a Ray cluster cannot be started here \(AF_UNIX .*: here\); look"):
+        Cluster("local")
+
+
 @pytest.mark.slow
 def test_a_local_cluster_ends_with_its_last_user() -> None:
     import ray

@@ -26,6 +26,7 @@ class Here:
     @contextmanager
     def at_work(self, job: Job) -> Iterator[Iterator[EncodedFiles]]:
         worker = IndexWorker(WorkerJob(str(self._place), job.read, job.reading, 1))
+        assert worker.ready()
         with worker._open:
             yield (worker.encode(batch) for batch in _batches(job, job.tasks, 16))
 

@@ -17,6 +17,7 @@ import pytest
 
 from evidex.cluster.connection import Cluster
 from evidex.cluster.indexing import ClusterWorkforce
+from evidex.errors import GalleryError
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions, IndexReport
 from evidex.retrieval.reindexing import reindex
@@ -126,7 +127,7 @@ def test_the_rows_are_those_of_a_run_here(shared: str, archive: Path, tmp_path: 
 
 
 def test_a_worker_and_a_node_that_are_killed_and_a_busy_store_cost_nothing(
-    nodes: Any, archive: Path, tmp_path: Path
+    nodes: Any, archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     third = nodes.add_node(num_cpus=1, object_store_memory=80 * 2**20)
     done: list[str] = []
@@ -139,12 +140,13 @@ def test_a_worker_and_a_node_that_are_killed_and_a_busy_store_cost_nothing(
             nodes.remove_node(third, allow_graceful=False)
             done.append("node")
         elif done[-1] == "node":
-            nodes.store.be_busy(5)
+            nodes.store.be_busy(10)
             done.append("store")
 
     there = fresh_place()
     report = indexed(there, archive, cluster=True, then=disturb)
     assert done == ["worker", "node", "store"]
+    assert capsys.readouterr().out == "", "where a command prints JSON, and Ray what it lost"
     assert (report.added, report.rows) == (61, 61)
     indexed(tmp_path / "here", archive, cluster=False)
     assert rows(there) == rows(tmp_path / "here")
@@ -172,6 +174,15 @@ def test_a_driver_that_is_killed_is_run_again(nodes: Any, archive: Path, tmp_pat
     assert time.monotonic() - started < 39  # its place as the writer is not waited for: it is known to be gone
     indexed(tmp_path / "here", archive, cluster=False)
     assert rows(there) == rows(tmp_path / "here")
+
+
+@pytest.mark.usefixtures("nodes")
+def test_what_a_worker_lacks_is_told(archive: Path, tmp_path: Path) -> None:
+    tiny_model().save(tmp_path / "here.safetensors")
+    gallery = Gallery.create(tmp_path / "there", tiny_model(), source=tmp_path / "here.safetensors")
+    (tmp_path / "here.safetensors").unlink()
+    with pytest.raises(GalleryError, match=r"^a worker of the cluster: .* was made with model .* cannot be loaded"):
+        gallery.add([archive], options=IndexOptions(workforce=ClusterWorkforce(gallery.place)))
 
 
 @pytest.mark.usefixtures("nodes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,10 +13,10 @@ import numpy as np
 import pytest
 
 from evidex.cluster.index_worker import Batch
-from evidex.cluster.indexing import ClusterWorkforce
+from evidex.cluster.indexing import ClusterWorkforce, _shape
 from evidex.data.discover import FoundFile
 from evidex.data.items import ReadOptions
-from evidex.errors import ClusterError
+from evidex.errors import ClusterError, MissingPackageError, StorageError
 from evidex.retrieval.indexing.decode_worker import DecodeTask, Failed, Finished, Same
 from evidex.retrieval.indexing.workforce import EncodedFiles, Job
 
@@ -43,8 +44,8 @@ class FakeRay:
     started: int = 0
     batches: list[Batch] = field(default_factory=list)
 
-    def cluster_resources(self) -> dict[str, float]:
-        return {"CPU": 2.0}
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"Alive": True, "Resources": {"CPU": 2.0}}, {"Alive": False, "Resources": {"CPU": 64.0}}]
 
     def remote(self, _: type) -> FakeRay:
         return self
@@ -118,6 +119,7 @@ def test_a_lost_batch_is_done_file_by_file_and_a_file_that_ends_workers_is_told(
     ends, fake = work(monkeypatch, encode, 64)
     failed = [end for end in ends if isinstance(end, Failed)]
     assert [(end.path, end.reason) for end in failed] == [("/scenes/017.png", "ended its worker 3 times")]
+    assert failed[0].changed, "nothing is pruned for it"
     assert sorted(end.path for end in ends) == [f"/scenes/{number:03d}.png" for number in range(64)]
     assert fake.started == 2 + 3
 
@@ -128,6 +130,41 @@ def test_workers_that_never_answer_end_the_run(monkeypatch: pytest.MonkeyPatch) 
 
     with pytest.raises(ClusterError, match="end before they answer"):
         work(monkeypatch, encode, 64)
+
+
+def test_why_a_worker_failed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(error: Exception) -> Callable[[Batch], EncodedFiles]:
+        def encode(_: Batch) -> EncodedFiles:
+            cause = pickle.loads(pickle.dumps(error))
+            raise RayTaskError("encode", "its traceback", cause, proctitle="worker", pid=1, ip="here")
+
+        return encode
+
+    from ray.exceptions import RayTaskError
+
+    with pytest.raises(StorageError, match=r"^a worker of the cluster: the store does not answer$"):
+        work(monkeypatch, failing(StorageError("the store does not answer")), 8)
+    with pytest.raises(MissingPackageError, match="cluster: this model needs torch, which is not installed; pip"):
+        work(monkeypatch, failing(MissingPackageError("this model", "torch")), 8)
+    with pytest.raises(ClusterError, match=r"^a worker of the cluster failed \(ValueError: two lines\); look into"):
+        work(monkeypatch, failing(ValueError("two\nlines")), 8)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ([{"CPU": 2.0}, {"CPU": 4.0}, {}], (6, 1, 0)),
+        ([{"CPU": 32.0}, {"CPU": 8.0, "GPU": 1.0}], (1, 8, 1)),
+        ([{"CPU": 8.0, "GPU": 2.0}, {"CPU": 32.0, "GPU": 4.0}], (6, 4, 1)),
+    ],
+)
+def test_workers_are_of_a_shape_that_nodes_have_room_for(
+    nodes: list[dict[str, float]], expected: tuple[int, float, int]
+) -> None:
+    shape = _shape(nodes, None, 10_000)
+    assert (shape.workers, shape.cpus, shape.cards) == expected
+    with pytest.raises(ClusterError, match="has no core to work with"):
+        _shape([{}], None, 10)
 
 
 def test_a_content_that_the_gallery_lacks_is_decoded_after_all(monkeypatch: pytest.MonkeyPatch) -> None:

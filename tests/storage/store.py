@@ -27,6 +27,8 @@ class Store:
         self._app = DomainDispatcherApplication(create_backend_app)
         self._busy_until = 0.0
         self.refused = 0
+        self.meddling: Callable[[dict[str, Any]], None] | None = None
+        """Sees each request before it is answered."""
         self._server = make_server("127.0.0.1", 0, self._answer, threaded=True)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -49,6 +51,8 @@ class Store:
             self.refused += 1
             start("503 Slow Down", [("Content-Type", "application/xml")])
             return [b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"]
+        if self.meddling is not None:
+            self.meddling(environ)
         answer: Iterable[bytes] = self._app(environ, start)
         return answer
 

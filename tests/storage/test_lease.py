@@ -90,6 +90,15 @@ def test_of_several_that_take_it_at_once_one_gets_it(place: ObjectPlace) -> None
     assert [leases._changed(place, table, str(number)) for number, table in enumerate(tables)].count(True) == 1
 
 
+def test_a_place_that_takes_no_change_is_not_asked_for_ever(
+    place: ObjectPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "_REFUSALS", 3)
+    monkeypatch.setattr(leases, "_changed", lambda *_: False)
+    with pytest.raises(GalleryError, match="3 changes in a row were refused; run this again"), lease(place, wait=True):
+        pass
+
+
 def test_a_writer_that_lost_its_place_changes_nothing_more(store: Store) -> None:
     assert store.url
     gallery = arbitrary_gallery(fresh_place(), tiny_model(), 20)  # type: ignore[arg-type]

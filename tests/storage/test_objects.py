@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
-import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +15,13 @@ from evidex.cli.app import main
 from evidex.errors import DamagedError, GalleryError, InputError, StorageError
 from evidex.retrieval.certainty.self_calibrating import self_calibrate
 from evidex.retrieval.gallery import Gallery
+from evidex.retrieval.indexing import IndexOptions
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
+from evidex.retrieval.soundness.seal import digest_of
 from evidex.retrieval.verifying.repair import repair
 from evidex.retrieval.verifying.verify import verify
+from evidex.retrieval.written_rows import write_rows
 from evidex.storage import objects
 from evidex.storage.objects import ObjectPlace, place_of
 from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model, write_images
@@ -38,10 +42,14 @@ def test_an_address_is_a_place_and_so_is_a_path(tmp_path: Path) -> None:
 class Failing(io.BytesIO):
     """Gives some of its bytes, and then an error."""
 
+    def __init__(self, content: bytes, error: str = "the disk is broken") -> None:
+        super().__init__(content)
+        self._error = error
+
     def read(self, size: int | None = -1) -> bytes:
         if piece := super().read(min(size or 0, 4)):
             return piece
-        raise OSError("the disk is broken")
+        raise OSError(self._error)
 
 
 def test_an_upload_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +68,34 @@ def test_an_upload_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch:
     assert {name: (place / name).read_bytes() for name in place.listed()} == {"file": b"new content"}
 
 
+def test_an_object_that_is_replaced_while_it_is_read_is_read_whole(store: Store) -> None:
+    place = place_of(fresh_place()) / "file"
+    assert isinstance(place, ObjectPlace)
+    place.write_bytes(b"old")
+    asked: list[str] = []
+
+    def replaced(environ: dict[str, Any]) -> None:
+        asked.append(environ["REQUEST_METHOD"])
+        if asked == ["HEAD", "GET"]:
+            store.client().put_object(Bucket=BUCKET, Key=place.key, Body=b"new and longer")
+
+    store.meddling = replaced
+    try:
+        assert place.read_bytes() == b"new and longer"
+    finally:
+        store.meddling = None
+
+
+def test_a_file_of_a_store_that_cannot_be_read_to_its_end_is_not_called_damaged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = place_of(fresh_place()) / "file"
+    busy = Failing(b"some of it", "AWS Error SLOW_DOWN during GetObject operation")
+    monkeypatch.setattr(ObjectPlace, "open", lambda *_, **__: busy)
+    with pytest.raises(StorageError, match="answers that it cannot serve us now"):
+        digest_of(place)
+
+
 def test_a_gallery_opens_where_the_cache_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = arbitrary_gallery(fresh_place(), tiny_model(), 20).place  # type: ignore[arg-type]
     (tmp_path / "no folder").touch()
@@ -73,7 +109,8 @@ def test_it_answers_as_a_folder_does(tmp_path: Path) -> None:
     write_images(tmp_path / "scenes", 12)
     answers = []
     for place in (str(tmp_path / "gallery"), where := fresh_place()):
-        Gallery.create(place, tiny_model()).add([tmp_path / "scenes"])
+        one = IndexOptions(workers=1)  # so that the rows come in the same order
+        Gallery.create(place, tiny_model()).add([tmp_path / "scenes"], options=one)
         gallery = Gallery.open(place)  # with the model that lies in it
         assert self_calibrate(gallery, np.random.default_rng(0))
         answers.append(Retriever(Gallery.open(place)).search(text=WORDS[0], top=5))
@@ -128,21 +165,29 @@ def test_the_mapped_copy_of_the_vectors_is_made_again_where_it_is_damaged() -> N
 
 @pytest.mark.slow
 def test_two_writers_lose_no_row(tmp_path: Path) -> None:
+    """Each is a process of its own: threads of one take turns before the store is asked."""
     where = fresh_place()
     Gallery.create(where, tiny_model())
     for part in range(2):
         write_images(tmp_path / str(part), 5, first=10 * part)
-
-    def write(part: int) -> None:
-        Gallery.open(where, tiny_model()).add([tmp_path / str(part)])
-
-    threads = [threading.Thread(target=write, args=(part,)) for part in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    code = (
+        "import sys\nfrom evidex import Gallery\nfrom evidex.retrieval.indexing import IndexOptions\n"
+        "Gallery.open(sys.argv[1]).add([sys.argv[2]], options=IndexOptions(workers=1, rows_a_commit=1))"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", code, where, tmp_path / str(part)]) for part in range(2)]
+    assert [writer.wait() for writer in writers] == [0, 0]
     assert len(Gallery.open(where, tiny_model())) == 10
     assert verify(where).sound
+
+
+def test_writers_that_both_believe_to_hold_it_lose_no_row() -> None:
+    first = arbitrary_gallery(fresh_place(), tiny_model(), 20)  # type: ignore[arg-type]
+    second, vectors = Gallery.open(first.place, tiny_model()), first.vectors[:1]
+    for number, gallery in enumerate((first, second)):
+        row = Row(item_id(name := f"more {number}"), name, "image", f"{number:064x}")
+        gallery.append_written([write_rows(gallery.place, [row], vectors)])
+    assert len(Gallery.open(first.place, tiny_model())) == 22
+    assert verify(str(first.place)).sound
 
 
 def test_there_is_one_gallery_at_a_place() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,8 @@ from evidex.errors import StorageError
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
 from evidex.retrieval.retriever import Retriever
+from evidex.retrieval.rows import Row, item_id
+from evidex.retrieval.written_rows import write_rows
 from evidex.storage import s3
 from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model, write_images
 from tests.storage.store import Store, fresh_place
@@ -73,6 +77,32 @@ def test_a_busy_store_is_asked_again(store: Store) -> None:
     store.be_busy(1.5)
     assert Retriever(Gallery.open(str(gallery.place), tiny_model())).search(text=WORDS[0]).hits
     assert store.refused > before
+
+
+@pytest.mark.parametrize("written_by", ["this process", "others"])
+def test_a_commit_that_is_done_though_the_store_says_it_is_busy_counts_once(
+    written_by: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gallery = arbitrary_gallery(fresh_place(), tiny_model(), 20)  # type: ignore[arg-type]
+    rows, vectors = [Row(item_id("more"), "more", "image", "f" * 64)], gallery.vectors[:1]
+    app = store._app
+    denied: list[str] = []
+
+    def done_and_denied(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        name = environ["PATH_INFO"]
+        if denied or environ["REQUEST_METHOD"] != "PUT" or "rows.lance/_versions" not in name:
+            return list(app(environ, start))
+        list(app(environ, lambda status, *_: denied.append(status)))
+        start("503 Slow Down", [("Content-Type", "application/xml")])
+        return [b"<Error><Code>SlowDown</Code></Error>"]
+
+    monkeypatch.setattr(store, "_app", done_and_denied)
+    if written_by == "this process":
+        gallery.append(rows, vectors)
+    else:
+        gallery.append_written([write_rows(gallery.place, rows, vectors)])
+    assert denied == ["200 OK"]
+    assert len(gallery) == len(Gallery.open(gallery.place, tiny_model())) == 21
 
 
 def test_a_store_that_stays_busy_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,12 @@ import os
 import socket
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from evidex.errors import ClusterError, InputError, MissingPackageError
+from evidex.errors import ClusterError, EvidexError, InputError, MissingPackageError
 
 LOCAL = "local"
 _AUTO = "auto"
@@ -41,6 +43,7 @@ class Cluster:
         with Cluster._lock:
             if not ray.is_initialized():
                 _start(ray, address, _cores() if cpus is None else cpus, store_bytes)
+                _tell_nothing(ray, True)
                 Cluster._ours, Cluster._users = True, 0
             Cluster._users += 1
             self._open = True
@@ -55,6 +58,7 @@ class Cluster:
             if Cluster._users == 0 and Cluster._ours:
                 Cluster._ours = False
                 _imported().shutdown()
+                _tell_nothing(_imported(), False)
 
     def __enter__(self) -> Cluster:
         return self
@@ -77,7 +81,8 @@ def _imported() -> Any:
 def _start(ray: Any, address: str, cpus: int, store_bytes: int) -> None:
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == LOCAL:
-        with warnings.catch_warnings():
+        remedy = "look into its logs, or name one that runs"
+        with warnings.catch_warnings(), _telling("a Ray cluster cannot be started here", remedy):
             # Ray's processes are other programs: nothing of Lance's goes on in them.
             warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)
             # Whatever RAY_ADDRESS says: an explicit "local" starts one.
@@ -88,14 +93,37 @@ def _start(ray: Any, address: str, cpus: int, store_bytes: int) -> None:
         _check_answers(named)
     if named.startswith(_CLIENT):
         _check_client()
-    try:
+    remedy = (
+        "start one with 'ray start --head', join it from this machine with 'ray start --address HOST:PORT', or give "
+        "--cluster local"
+    )
+    with _telling(f"no Ray cluster at '{address}'", remedy):
         ray.init(named, **quiet)
+
+
+def _tell_nothing(ray: Any, quiet: bool) -> None:
+    """Ray prints what it lost, in many lines, where commands print JSON; there is no other way to stop it."""
+    ray._private.worker._worker_logs_enabled = not quiet
+
+
+@contextmanager
+def _telling(what: str, remedy: str) -> Iterator[None]:
+    """Whatever Ray says of its start, in one line."""
+    try:
+        yield
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         cause = str(error).partition("\n")[0].partition(". ")[0][:300]
-        raise ClusterError(
-            f"no Ray cluster at '{address}' ({cause}); start one with 'ray start --head', join it from this machine "
-            "with 'ray start --address HOST:PORT', or give --cluster local"
-        ) from None
+        raise ClusterError(f"{what} ({cause}); {remedy}") from None
+
+
+def failure_of(error: Any, who: str) -> EvidexError:
+    """What work on the cluster failed of (a RayTaskError), in one line."""
+    cause = error.cause
+    if isinstance(cause, EvidexError):
+        cause.args = (f"{who}: {cause}",)
+        return cause
+    line = " ".join(str(cause).split())[:200]
+    return ClusterError(f"{who} failed ({type(cause).__name__}: {line}); look into Ray's logs")
 
 
 def _check_answers(address: str) -> None:

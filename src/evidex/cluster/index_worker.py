@@ -54,6 +54,11 @@ class IndexWorker:
     """Lives as an actor; every call is answered for all files of its batch, or the worker is lost."""
 
     def __init__(self, job: WorkerJob) -> None:
+        self._job = job
+
+    def ready(self) -> bool:
+        """Load the model. Not done above: of what fails there Ray tells no more than that the worker died."""
+        job = self._job
         self._place = place_of(job.gallery)
         info, seal = read_info(self._place)
         self._model = load_model_of(self._place, info, FileChecks(self._place, seal))
@@ -64,8 +69,6 @@ class IndexWorker:
         pool = DecodePool([], settings, workers=job.decoders, wanted=lambda _: False, keep=True)
         self._pool = self._open.enter_context(pool)
         self._messages = iter(self._pool)
-
-    def ready(self) -> bool:
         return True
 
     def encode(self, batch: Batch) -> EncodedFiles:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from evidex.cluster.connection import failure_of
 from evidex.cluster.index_worker import Batch, IndexWorker, WorkerJob
-from evidex.errors import ClusterError, EvidexError
+from evidex.errors import ClusterError
 from evidex.retrieval.indexing.decode_worker import Content, DecodeTask, Failed, Finished, Same
 from evidex.retrieval.indexing.pruning import is_gone
 from evidex.retrieval.indexing.workforce import EncodedFiles, Job
@@ -64,7 +65,7 @@ class _Work:
         import ray
 
         self._ray, self._job = ray, job
-        shape = _shape(ray.cluster_resources(), job.workers, len(job.tasks))
+        shape = _shape([node["Resources"] for node in ray.nodes() if node["Alive"]], job.workers, len(job.tasks))
         self._start = (
             ray.remote(IndexWorker)
             .options(num_cpus=shape.cpus, num_gpus=shape.cards, max_restarts=0, max_task_retries=0)
@@ -119,10 +120,8 @@ class _Work:
         try:
             found = self._ray.get(ref)
         except RayTaskError as error:
-            raise _cause(error) from None
-        except (RayActorError, ObjectLostError) as error:  # an answer may be lost too, with the node where it lay
-            if isinstance(cause := getattr(error, "cause", None), EvidexError):
-                raise cause from None
+            raise failure_of(error, "a worker of the cluster") from None
+        except (RayActorError, ObjectLostError):  # an answer may be lost too, with the node where it lay
             yield from self._replaced(worker)
             return
         if worker.started is not None:
@@ -144,7 +143,9 @@ class _Work:
             elif batch.attempt < _ATTEMPTS:
                 self._batches.extendleft(_parts(batch))
             else:
-                ends = tuple(Failed(task.file.path, f"ended its worker {_ATTEMPTS} times") for task in batch.tasks)
+                # The file may be as good as ever, and its worker's machine not: no reason to prune it.
+                reason = f"ended its worker {_ATTEMPTS} times"
+                ends = tuple(Failed(task.file.path, reason, changed=True) for task in batch.tasks)
                 yield EncodedFiles((), None, None, (), ends)
 
     def _judged(self, batch: Batch, found: EncodedFiles) -> EncodedFiles:
@@ -169,13 +170,16 @@ class _Shape:
     cards: int
 
 
-def _shape(resources: dict[str, float], asked: int | None, tasks: int) -> _Shape:
-    """A worker for each card, with its share of the cores; without cards one for each core."""
-    cores, cards = int(resources.get("CPU", 0)), int(resources.get("GPU", 0))
-    if cores < 1:
+def _shape(nodes: Sequence[Mapping[str, float]], asked: int | None, tasks: int) -> _Shape:
+    """A worker for each card, with as many cores as every node has for its cards; without cards one for each core."""
+    lent = [(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in nodes]
+    cores, cards = sum(cores for cores, _ in lent), sum(cards for _, cards in lent)
+    if cores + cards < 1:
         raise ClusterError("the cluster has no core to work with; give its nodes some (--num-cpus)")
     workers = min(asked or cards or cores, -(-tasks // _FEWEST_FILES))
-    return _Shape(workers, max(1, cores // cards) if cards else 1, 1 if cards else 0)
+    if not cards:
+        return _Shape(workers, 1, 0)
+    return _Shape(workers, min(cores // cards for cores, cards in lent if cards), 1)
 
 
 def _batches(job: Job, tasks: Sequence[DecodeTask], most: int) -> Iterator[Batch]:
@@ -206,11 +210,3 @@ def _batch(job: Job, tasks: list[DecodeTask], is_new: bool) -> Batch:
     captions = {task.file.path: words for task in tasks if (words := job.captions(task.file.path))}
     assets = {task.file.path: job.assets[task.file.path] for task in tasks if task.file.path in job.assets}
     return Batch(tuple(tasks), captions, assets, is_new)
-
-
-def _cause(error: Any) -> BaseException:
-    cause = error.cause
-    if isinstance(cause, EvidexError):
-        return cause
-    line = " ".join(str(cause).split())[:200]
-    return ClusterError(f"a worker of the cluster failed ({type(cause).__name__}: {line}); look into Ray's logs")

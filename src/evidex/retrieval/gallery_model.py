@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evidex.errors import GalleryError, ModelError
-from evidex.files import derived_folder
+from evidex.files import derived_folder, replacing
 from evidex.retrieval.gallery_info import GalleryInfo
 from evidex.retrieval.sealing import MODEL
 from evidex.retrieval.soundness.checks import FileChecks
@@ -54,9 +53,8 @@ def _file_of(place: Place, info: GalleryInfo) -> Path:
         return place
     target = derived_folder(place.parent) / f"model-{info.model_fingerprint[:16]}.safetensors"
     if not target.exists():
-        scratch = target.with_suffix(f".{os.getpid()}")
-        place.copy_to(scratch)
-        scratch.replace(target)
+        with replacing(target, durable=False) as scratch:
+            place.copy_to(scratch)
     return target
 
 

@@ -3,7 +3,7 @@
 The file is derived: it may be deleted at any time and is made again from the table. A small JSON beside it says which
 fragments of the table it holds, with a checksum of each block of rows and one of itself. Rows that were only appended
 are appended to the file; anything else writes a new one. Bytes below the stated number of rows never change, so readers
-of an earlier version keep a valid map.
+of an earlier version keep a valid map, or open one.
 """
 
 from __future__ import annotations
@@ -82,6 +82,11 @@ def fragments_of(dataset: Any) -> list[Fragment]:
     ]
 
 
+def is_beginning(one: list[Fragment], other: list[Fragment]) -> bool:
+    """Whether the rows of one of the two are the first of the other's: rows were only appended in between."""
+    return all(a == b for a, b in zip(one, other, strict=False))
+
+
 def read_state(folder: Path, dim: int) -> FileState | None:
     """What the file holds; None where that cannot be told."""
     try:
@@ -104,12 +109,12 @@ def is_of_another_format(folder: Path) -> bool:
 
 def _mapped(folder: Path, dataset: Any, fragments: list[Fragment], rows: int, dim: int, anew: bool) -> MappedVectors:
     state = None if anew else read_state(folder, dim)
-    if state is None or fragments[: len(state.fragments)] != state.fragments:
+    if state is None or not is_beginning(fragments, state.fragments):
         state = _made(folder, dataset, fragments, dim)
     elif len(fragments) > len(state.fragments):
         state = _grown(folder, dataset, fragments, dim, state)
     try:
-        return open_vectors(folder / state.file, rows, dim, state.checks)
+        return open_vectors(folder / state.file, state.rows, dim, state.checks).first(rows)
     except DamagedVectors:
         if anew:
             raise

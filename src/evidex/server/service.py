@@ -153,5 +153,5 @@ def _rows(gallery: Gallery, settings: Settings) -> Searchable:
 
     # Half of the time, so that what was lost is named before the request itself is given up.
     patience = settings.request_seconds / 2
-    options = ShardOptions(settings.shards, settings.replicas, settings.precision, patience)
+    options = ShardOptions(settings.shards, settings.replicas, settings.precision, patience, opening=patience)
     return ShardedRows(gallery, settings.cluster, options)

@@ -33,6 +33,7 @@ _SIGN_SECONDS = 4.0
 _SILENCE_SECONDS = 40.0
 _LOOK_SECONDS = 0.5
 _KEPT_VERSIONS = 64
+_REFUSALS = 100
 _LOG = logging.getLogger("evidex.gallery")
 
 _turns: dict[ObjectPlace, threading.RLock] = {}
@@ -87,8 +88,8 @@ def _leased(place: ObjectPlace, wait: bool) -> Iterator[None]:
 def _acquire(place: ObjectPlace, wait: bool) -> str:
     mine = json.dumps({"token": uuid.uuid4().hex, "host": _host(), "pid": os.getpid()})
     seen: tuple[Any, float] = None, time.monotonic()
-    told = False
-    while True:
+    told, refusals = False, 0
+    while refusals < _REFUSALS:
         table = _table(place)
         holder = str(table.config().get(_HOLDER, ""))
         now = holder, _sign(place)
@@ -98,6 +99,7 @@ def _acquire(place: ObjectPlace, wait: bool) -> str:
         if not holder or silent or _is_gone(holder):
             if _changed(place, table, mine):
                 return mine
+            refusals += 1
             continue
         if not wait:
             raise _taken(place)
@@ -105,6 +107,10 @@ def _acquire(place: ObjectPlace, wait: bool) -> str:
             _LOG.warning("'%s' is being written by another process; waiting for it to end", place)
             told = True
         time.sleep(_LOOK_SECONDS)
+    raise GalleryError(
+        f"'{place}' cannot be held for writing, as {_REFUSALS} changes in a row were refused; run this again, or look "
+        "who else writes there"
+    )
 
 
 def _taken(place: ObjectPlace) -> GalleryError:

@@ -22,6 +22,7 @@ from evidex.storage import s3
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _READ_AHEAD = 1 << 24  # every read is a request
+_READS = 5
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,14 @@ class ObjectPlace:
             return files.open_input_stream(self._path, buffer_size=_READ_AHEAD)
 
     def read_bytes(self) -> bytes:
-        with self._asking() as files, files.open_input_stream(self._path, buffer_size=_READ_AHEAD) as stream:
-            return bytes(stream.read())
+        """All of an object, also while others replace it: pyarrow asks for the size first and reads no more than it."""
+        content = b""
+        for _ in range(_READS):
+            with self._asking(), self.open() as stream:
+                content = bytes(stream.read())
+            if len(content) == self.stat().st_size:
+                break
+        return content
 
     def read_text(self, encoding: str = "utf-8") -> str:
         return self.read_bytes().decode(encoding)

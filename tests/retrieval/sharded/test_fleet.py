@@ -165,9 +165,12 @@ def test_a_gallery_in_an_object_store_is_held_in_memory(
     expected = Retriever(gallery).search(text=WORDS[0])
     with Retriever(gallery, cluster="auto") as spread:
         _same(spread.search(text=WORDS[0]), expected)
-        store.be_busy(1.0)
+        time.sleep(1.1)  # what was listed of the store is believed for a second
+        store.refused = 0
+        store.be_busy(10)
         for _ in range(5):
             _same(spread.search(text=WORDS[0]), expected)
+        assert store.refused
         gallery.append(_rows(30, 400), _unit(30, 400))
         spread.refresh()
         _same(spread.search(text=WORDS[1]), Retriever(gallery).search(text=WORDS[1]))

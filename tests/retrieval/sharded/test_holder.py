@@ -114,9 +114,26 @@ def test_a_gallery_that_has_grown_is_taken_up_and_an_old_version_is_told(gallery
     assert holder.counts(old).rows == 84, "what is open stays open"
     assert holder.counts(new).rows == 134
     assert holder.scan(new, _unit(1, 9), NO_FILTERS, "images", 3).count == 130
+    gallery.remove([gallery.rows([0])[0].id])
+    newest = Span(gallery.version, 200, len(gallery))
+    assert holder.counts(newest).rows == 133
     with pytest.raises(MovedError) as moved:
-        holder.counts(old)
+        holder.counts(new)
     assert moved.value.seen == gallery.version
+
+
+def test_a_writer_that_only_appends_keeps_nobody_waiting(gallery_here_or_far: Gallery) -> None:
+    gallery = gallery_here_or_far
+    span, expected = Span(gallery.version, 200, len(gallery)), np.array(gallery.vectors[200:])
+    reader = Gallery.open(gallery.path, tiny_model())
+    gallery.append(_rows(50, 300), _unit(50, 300))
+    late = ShardHolder(str(gallery.path), 1)
+    assert (late.vectors(span, np.arange(span.first, span.stop)) == expected).all()
+    got = late.scan(span, _unit(5, 9), FILTERS[1], "images", 7)
+    own = OwnRows(reader)
+    whole = own.scan(_unit(5, 9), own.select(FILTERS[1], "images"), len(reader))
+    assert got.ids[0].tolist() == [place for place in whole.ids[0].tolist() if place >= 200][:7]
+    assert late.find(span, gallery.rows([len(gallery) - 1])[0].id) is None
 
 
 def test_what_lies_in_memory_is_not_read_again_when_rows_come(

@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 
 from evidex.errors import DamagedError, InputWarning
+from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
+from evidex.retrieval.rows import Row, item_id
 from evidex.retrieval.scan.scan import scan
 from evidex.retrieval.soundness.checks import state_of
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors, open_vectors, rows_a_block
@@ -206,3 +208,22 @@ def test_searches_go_on_while_the_file_is_cut_short_again_and_again(
         over.set()
         thread.join()
     assert retriever.search(text="a river").hits == expected
+
+
+def test_who_is_late_reads_the_file_of_a_later_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    newest = arbitrary_gallery(tmp_path / "gallery", tiny_model(), 30)
+    late = Gallery.open(newest.path, tiny_model())
+    expected = np.array(newest.vectors)
+    newest.append([Row(item_id("more"), "more", "image", "f" * 64)], expected[:1])
+    assert len(newest.vectors) == 31
+    (file,) = newest.path.glob("vectors-*.f32")
+    assert np.array_equal(late.vectors, expected)
+    monkeypatch.setattr("evidex.retrieval.soundness.mapped.are_few", lambda *_: False)
+    mapped = Gallery.open(newest.path, tiny_model())
+    mapped._moved_to(late.dataset)
+    assert np.array_equal(mapped.vectors, expected)
+    assert [*newest.path.glob("vectors-*.f32")] == [file], "and does not write it anew"
+    content = bytearray(file.read_bytes())
+    content[29 * 32 * 4] ^= 0x7F
+    file.write_bytes(content)
+    assert np.array_equal(mapped.vectors, expected), "made again where it is damaged"

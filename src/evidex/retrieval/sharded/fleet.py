@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evidex.errors import ClusterError, EvidexError, InputError
+from evidex.cluster.connection import failure_of
+from evidex.errors import ClusterError, InputError
 from evidex.retrieval.scan.precision import Precision
 from evidex.retrieval.sharded.holder import ShardHolder
+from evidex.retrieval.sharded.span import MovedError
 
 _LOOK_SECONDS = 0.5
 _SECOND_SECONDS = 2.0
@@ -34,6 +36,8 @@ class ShardOptions:
     precision: Precision = "float32"
     patience: float = 60.0
     """Seconds that a query waits for what was lost to come back."""
+    opening: float = 3600.0
+    """Seconds that the first one waits for shards which open the gallery: each reads all of it once."""
 
     def __post_init__(self) -> None:
         if self.shards is not None and not 1 <= self.shards <= _MOST_SHARDS:
@@ -61,6 +65,8 @@ class Fleet:
         self.shards = options.shards or len(self._nodes)
         self._replicas = [[_Replica(self, shard, n) for n in range(options.replicas)] for shard in range(self.shards)]
         self._turn = 0
+        self._opened: set[int] = set()
+        """The shards that have answered."""
 
     def each(self, method: str, arguments: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         """What every named shard answers to ``method`` with its arguments."""
@@ -77,7 +83,8 @@ class Fleet:
             ask(shard)
         answers: dict[int, Any] = {}
         while len(answers) < len(arguments):
-            seconds = min(_LOOK_SECONDS, max(end - time.monotonic(), 0.0))
+            left = min(self._limit(asked.shard) for asked in calls.values()) - (time.monotonic() - start)
+            seconds = min(_LOOK_SECONDS, max(left, 0.0))
             done, _ = self._ray.wait(list(calls), num_returns=1 if twice else len(calls), timeout=seconds)
             for call in done:
                 asked = calls.pop(call)
@@ -88,8 +95,10 @@ class Fleet:
                     self._pause(asked.shard, end, found)
                     ask(asked.shard)
             calls = {call: asked for call, asked in calls.items() if asked.shard not in answers}
-            if calls and time.monotonic() > end:
-                raise self._gone(min(asked.shard for asked in calls.values()), "it does not answer")
+            self._opened |= answers.keys()
+            for shard in sorted(asked.shard for asked in calls.values()):
+                if time.monotonic() - start > self._limit(shard):
+                    raise self._gone(shard, "it does not answer", self._limit(shard))
             if self._options.replicas > 1 and not twice and time.monotonic() > start + _SECOND_SECONDS:
                 twice = True
                 for asked in list(calls.values()):
@@ -97,14 +106,24 @@ class Fleet:
                     ask(asked.shard)
         return answers
 
+    def _limit(self, shard: int) -> float:
+        """Seconds for which a shard may be silent."""
+        patience = self._options.patience
+        return patience if shard in self._opened else max(patience, self._options.opening)
+
     def check(self, seconds: float) -> None:
         """ClusterError unless every shard has a replica that is there within ``seconds``."""
         calls = {shard: [one.call("alive", ()) for one in row] for shard, row in enumerate(self._replicas)}
         end = time.monotonic() + seconds
         for shard, row in calls.items():
-            done, _ = self._ray.wait(row, timeout=max(end - time.monotonic(), 0.0))
-            if not any(isinstance(self._answer(call, _Asked(shard, None)), int) for call in done):
-                raise self._gone(shard, "it does not answer")
+            waiting, there = row, False
+            while waiting and not there:  # one that is lost is told of at once, before another has answered
+                done, waiting = self._ray.wait(waiting, timeout=max(end - time.monotonic(), 0.0))
+                there = any(isinstance(self._answer(call, _Asked(shard, None)), int) for call in done)
+                if not done:
+                    break
+            if not there:
+                raise self._gone(shard, "it does not answer", seconds)
 
     def processes(self) -> list[list[int]]:
         """The process of each replica of each shard."""
@@ -130,10 +149,9 @@ class Fleet:
         try:
             return self._ray.get(call)
         except lost.RayTaskError as error:
-            cause = error.cause
-            if isinstance(cause, EvidexError):
-                raise type(cause)(f"shard {asked.shard + 1} of {self.shards}: {cause}") from None
-            raise cause from None
+            if isinstance(error.cause, MovedError):
+                raise error.cause from None
+            raise failure_of(error, f"shard {asked.shard + 1} of {self.shards}") from None
         except (lost.RayActorError, lost.NodeDiedError, lost.ObjectLostError, lost.WorkerCrashedError) as error:
             if asked.replica is not None:
                 asked.replica.was_lost(isinstance(error, lost.ActorDiedError))
@@ -146,8 +164,8 @@ class Fleet:
                 raise self._gone(shard, found.why)
             time.sleep(_LOOK_SECONDS)
 
-    def _gone(self, shard: int, why: str) -> ClusterError:
-        seconds = self._options.patience
+    def _gone(self, shard: int, why: str, seconds: float | None = None) -> ClusterError:
+        seconds = self._options.patience if seconds is None else seconds
         return ClusterError(
             f"shard {shard + 1} of {self.shards} was not to be had in {seconds:g} s ({why}); 'ray status' says which "
             "nodes are left, and --replicas 2 outlives the loss of one"

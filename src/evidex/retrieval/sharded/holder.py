@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.errors import DamagedError
 from evidex.retrieval.counts import Counts, count_rows
 from evidex.retrieval.filters import Filters, Mask, Selector, Target
 from evidex.retrieval.gallery import Gallery
@@ -25,8 +26,9 @@ from evidex.retrieval.scan.precision import Precision, scan_vectors
 from evidex.retrieval.scan.scan import scan
 from evidex.retrieval.sharded.span import MovedError, Span
 from evidex.retrieval.steady import steadily
-from evidex.retrieval.table import reading
+from evidex.retrieval.table import open_at, reading
 from evidex.retrieval.taking import Piece, column_between, pieces_between
+from evidex.retrieval.vector_file import fragments_of, is_beginning
 
 T = TypeVar("T")
 Vectors = NDArray[np.float32]
@@ -43,6 +45,8 @@ class ShardHolder:
         self._precision: Precision = precision
         self._gallery: Gallery | None = None
         self._rows: HeldRows | None = None
+        self._known: tuple[int, int] | None = None
+        """A version that was open, and an earlier one whose rows it begins with."""
 
     def alive(self) -> int:
         """The number of this process."""
@@ -74,14 +78,28 @@ class ShardHolder:
         return steadily(gallery, gallery.refresh, lambda: ask(self._held(gallery, span)))
 
     def _held(self, gallery: Gallery, span: Span) -> HeldRows:
-        if gallery.version != span.version:
+        if gallery.version < span.version:
             gallery.refresh()
-        if gallery.version != span.version:
+        if not self._has(gallery, span.version):
             raise MovedError(gallery.version)
         if self._rows is None or self._rows.span != span:
             kept = {} if self._rows is None else self._rows.pieces
             self._rows = HeldRows(gallery, span, self._precision, kept)
         return self._rows
+
+    def _has(self, gallery: Gallery, version: int) -> bool:
+        """Whether what is open begins with the rows of ``version``: those who only append keep nobody waiting."""
+        versions = gallery.version, version
+        if versions[0] != versions[1] and versions != self._known:
+            try:
+                earlier = fragments_of(open_at(gallery.place, version))
+            except DamagedError:  # gone
+                return False
+            now = fragments_of(gallery.dataset)
+            if len(earlier) > len(now) or not is_beginning(earlier, now):
+                return False
+            self._known = versions
+        return True
 
 
 class HeldRows:

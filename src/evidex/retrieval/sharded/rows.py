@@ -52,7 +52,11 @@ class ShardedRows:
         self._counts: Counts | None = None
         place = gallery.place
         self._cluster = Cluster(address)
-        self.fleet = Fleet(str(place.resolve() if isinstance(place, Path) else place), options)
+        try:
+            self.fleet = Fleet(str(place.resolve() if isinstance(place, Path) else place), options)
+        except BaseException:
+            self._cluster.close()
+            raise
 
     def close(self) -> None:
         """End the processes, and the cluster if it was started for this."""

@@ -37,7 +37,7 @@ class MappedVectors:
     """The vectors of one version of a gallery; ``checks`` are the sums of its blocks, none for vectors in memory."""
 
     def __init__(self, values: NDArray[np.float32], stream: BinaryIO | None = None, checks: list[int] | None = None):
-        self.values = values
+        self.values = self._all = values
         self._stream = stream
         self._checks = checks or []
         self._rows = rows_a_block(values.shape[1])
@@ -71,6 +71,11 @@ class MappedVectors:
         for first, expected in zip(range(0, rows, rows_a_block(dim)), checks, strict=True):
             _check(values[first : first + rows_a_block(dim)], expected, str(path))
         return cls(values)
+
+    def first(self, rows: int) -> MappedVectors:
+        """Show no more than so many rows, of a file that holds those of a later version too."""
+        self.values, self.used = self._all[:rows], (0, rows)
+        return self
 
     def look(self) -> bool:
         """Forget what was found sound if the file has changed since; whether it has."""
@@ -109,7 +114,7 @@ class MappedVectors:
             yield
 
     def _check(self, block: int) -> None:
-        part = self.values[block * self._rows : (block + 1) * self._rows]
+        part = self._all[block * self._rows : (block + 1) * self._rows]
         _check(part, self._checks[block], getattr(self._stream, "name", "the vectors"))
         self._sound[block] = True
 

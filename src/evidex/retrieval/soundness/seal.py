@@ -149,6 +149,8 @@ def digest_of(path: Place, progress: Callable[[int], object] = lambda _: None) -
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
+        if isinstance(path, ObjectPlace) and (trouble := path.trouble(error)) is not None:
+            raise trouble from None
         raise DamagedError(
             f"'{path}' cannot be read ({(error.strerror or str(error)).lower()}); check the disk"
         ) from None
