@@ -39,8 +39,26 @@ def test_what_is_there_is_found_where_it_is(tanks: Located) -> None:
     assert peak.spot.score == pytest.approx(tanks.heat.peak)
     assert peak.place is None
     (feature,) = collection([tanks])["features"]
-    assert feature["geometry"]["coordinates"] == [peak.spot.x, peak.spot.y]
-    assert feature["properties"]["coordinates"] == "pixels"
+    assert feature["geometry"] is None  # coordinates of GeoJSON are degrees
+    assert (feature["properties"]["x"], feature["properties"]["y"]) == (peak.spot.x, peak.spot.y)
+
+
+def test_what_is_told_of_a_scene_needs_no_map(tanks: Located) -> None:
+    kept = tanks.without_map()
+    assert kept.heat.values.size == 1
+    assert (kept.json(), kept.features(), kept.headline) == (tanks.json(), tanks.features(), tanks.headline)
+
+
+def test_what_is_not_wanted_is_left_out_and_said() -> None:
+    plain = ask(compact(), "storage tanks", "text")
+    asked = ask(compact(), "storage tanks -forest", "text")
+    assert (asked.vector == plain.vector).all()
+    assert (asked.shown, asked.thing) == ("storage tanks -forest", "storage tanks")
+    found = locate(compact(), _picture(NO_TANKS), asked)
+    assert found.headline == "Nothing here looks like storage tanks"
+    assert "'forest' was left out" in found.explanation
+    with pytest.raises(InputError, match="only what is not wanted"):
+        ask(compact(), "-forest", "text")
 
 
 def test_a_scene_without_it_has_a_flat_map_and_says_so() -> None:
@@ -61,7 +79,7 @@ def test_words_the_model_never_learned_are_named_and_nothing_is_looked_at() -> N
     assert found.windows == 0
     assert not found.heat.values.any()
     slip = locate(compact(), _picture(NO_TANKS), ask(compact(), "mountian", "text"), LocateOptions(sizes=(224,)))
-    assert "Did you mean 'mountain'?" in slip.explanation
+    assert "Read 'mountian' as 'mountain'." in slip.explanation
 
 
 def test_an_example_is_looked_for_too_and_nobody_claims_to_know_how_alike_it_must_be() -> None:
