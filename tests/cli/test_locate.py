@@ -102,6 +102,7 @@ def test_an_example_image_may_be_looked_for(evidex: Runner, tmp_path: Path) -> N
         (("tanks", "scene.png", "--window", "4"), "at least 16 pixels"),
         (("tanks", "scene.png", "--max-pixels", "10"), "over 10"),
         (("tanks", "scene.png", "--gallery", "none"), "is no gallery"),
+        (("tanks", "scene.png", "--gallery", "none", "--bands", "3,2,1"), "as the gallery has it"),
         (("tanks", "scene.png", "--out", "scene.png"), "is the scene itself"),
         (("--image", "example.png", "scene.png", "--out", "example.png"), "is the example itself"),
         (("--image", "example.png", "--image", "scene.png", "scene.png"), "2 examples are given"),

@@ -60,6 +60,8 @@ def command(
 
     image = _only(images or [])
     text, scene = _told(words, image)
+    if gallery is not None and image is None and (bands or sensor):
+        _refuse_bands(scene)
     options = LocateOptions(_sizes(window), peaks)
     reading = ReadOptions(TileOptions(bands=whole_numbers(bands), sensor=sensor), max_pixels)
     targets = out or []
@@ -77,6 +79,12 @@ def command(
         print_json(found.json())
     else:
         _show(found)
+
+
+def _refuse_bands(scene: str) -> None:
+    from evidex.errors import InputError
+
+    raise InputError(f"'{scene}' is shown as the gallery has it; leave out --bands and --sensor, or give its file alone")
 
 
 def _only(images: list[Path]) -> Path | None:
