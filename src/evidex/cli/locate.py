@@ -84,7 +84,9 @@ def command(
 def _refuse_bands(scene: str) -> None:
     from evidex.errors import InputError
 
-    raise InputError(f"'{scene}' is shown as the gallery has it; leave out --bands and --sensor, or give its file alone")
+    raise InputError(
+        f"'{scene}' is shown as the gallery has it; leave out --bands and --sensor, or give its file alone"
+    )
 
 
 def _only(images: list[Path]) -> Path | None:
