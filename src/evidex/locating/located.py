@@ -15,8 +15,8 @@ from evidex.locating.peaks import Spot
 from evidex.retrieval.wording import mended_words, named, offered
 
 PRESENT = 0.15
-"""Likeness that the best place must have: on mosaics six of seven things that are there have it, one in five that are
-not (docs/locate.md)."""
+"""Likeness that the best place must have: on mosaics three of four things that are there have it, one in twelve that
+are not (docs/locate.md)."""
 SURE = 0.25
 """Likeness of a place to rely on."""
 
