@@ -1,6 +1,6 @@
 """Take the picture of the page that the documentation shows.
 
-python frontend/screenshot.py http://127.0.0.1:8765 "planes beside a terminal" docs/images/page.png
+python frontend/screenshot.py http://127.0.0.1:8765 "boats in a harbor" docs/images/page.png
 python frontend/screenshot.py http://127.0.0.1:8765 "green farmland" docs/images/verdict_plausible.png --verdict
 """
 

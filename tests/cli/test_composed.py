@@ -29,9 +29,12 @@ def test_images_words_and_what_is_not_wanted_go_together(gallery: Path, evidex: 
     assert found["query"] == f"{one} + {two} + a river -dense houses -snow"
     assert found["reasons"][0] == "several_parts"
     assert len(found["hits"]) == 4
+    rendered = json.loads(evidex("search", *asked, "--bands", "3,2,1", "--gallery", gallery, "--json").out)
+    assert rendered["query"] == f"{one} + {two} + a river -snow -dense houses"
     assert "not known" in evidex("search", "a river", "--without", "snow", "--gallery", gallery).out
 
 
 def test_only_what_is_not_wanted_is_no_question(gallery: Path, evidex: Runner) -> None:
     assert "only what is not wanted" in evidex("search", "--gallery", gallery, "--", "-snow").complaint
+    assert "after --" in evidex("search", "-snow fields", "--gallery", gallery).complaint
     assert "there is no query" in evidex("search", "--gallery", gallery, "--without", "snow").complaint

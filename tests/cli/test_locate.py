@@ -75,6 +75,8 @@ def test_a_hit_of_a_gallery_is_looked_into_by_its_id_or_path(evidex: Runner, sce
         done = evidex("locate", "storage tanks", name, "--gallery", tmp_path / "gallery", "--json")
         assert json.loads(done.out)["peaks"][0]["place"] is not None
     assert "is not in the gallery" in evidex("locate", "tanks", "else.tif", "--gallery", tmp_path / "gallery").complaint
+    over = evidex("locate", "tanks", row.id, "--gallery", tmp_path / "gallery", "--out", scenes / "tanks.tif")
+    assert "is the scene itself" in over.complaint
 
 
 def test_an_example_image_may_be_looked_for(evidex: Runner, tmp_path: Path) -> None:
@@ -100,10 +102,16 @@ def test_an_example_image_may_be_looked_for(evidex: Runner, tmp_path: Path) -> N
         (("tanks", "scene.png", "--window", "4"), "at least 16 pixels"),
         (("tanks", "scene.png", "--max-pixels", "10"), "over 10"),
         (("tanks", "scene.png", "--gallery", "none"), "is no gallery"),
+        (("tanks", "scene.png", "--gallery", "none", "--bands", "3,2,1"), "as the gallery has it"),
         (("tanks", "scene.png", "--out", "scene.png"), "is the scene itself"),
+        (("--image", "example.png", "scene.png", "--out", "example.png"), "is the example itself"),
+        (("--image", "example.png", "--image", "scene.png", "scene.png"), "2 examples are given"),
+        (("-forest", "scene.png"), "see 'evidex locate --help'"),
         (("--image", "nowhere.png", "scene.png"), "'nowhere.png'"),
         (("--image", "notes.txt", "scene.png"), "is no image"),
         (("tanks", "folder", "--out", "heat.tif"), "name a folder"),
+        (("tanks", "folder", "--out", "folder"), "among the scenes"),
+        (("tanks", "folder", "--out", "folder/maps"), "among the scenes"),
         (("tanks", "bare"), "holds no scene"),
     ],
 )
@@ -112,6 +120,7 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     picture(1, (96, 96)).save("scene.png")
+    picture(2, (48, 48)).save("example.png")
     Path("notes.txt").write_text("no picture")
     write_images(Path("folder"), 2)
     Path("bare").mkdir()

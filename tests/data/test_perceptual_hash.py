@@ -41,5 +41,9 @@ def test_it_is_the_cosine_transform_by_its_definition() -> None:
     assert perceptual_hash(Image.fromarray(grey)) == expected
 
 
-def test_a_picture_without_anything_on_it_has_a_hash_too() -> None:
-    assert perceptual_hash(Image.new("RGB", (7, 3), "navy")).bit_length() <= BITS
+def test_pictures_without_anything_on_them_are_told_apart_by_their_colour() -> None:
+    colours = ["navy", "white", "black", "pink", "#14285a", "#14285b"]
+    hashes = [perceptual_hash(Image.new("RGB", (7, 3), colour)) for colour in colours]
+    assert all(found.bit_length() <= BITS for found in hashes)
+    assert min(_differ(a, b) for i, a in enumerate(hashes) for b in hashes[:i]) > 12
+    assert perceptual_hash(Image.new("RGB", (90, 40), "navy")) == hashes[0]

@@ -27,6 +27,16 @@ def test_all_attention_in_the_truth_with_one_centre_there_is_perfect() -> None:
     assert found.mean == pytest.approx(1.0)
 
 
+def test_all_attention_in_the_truth_is_perfect_however_it_rounds() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        attention = np.zeros((60, 60), np.float32)
+        attention[20:44, 20:44] = rng.random((24, 24))
+        found = localisation(attention, 16, [Window(320, 320, 384, 384)], [(512.0, 512.0)])
+        assert found.area == pytest.approx(1.0)
+        assert found.inside == 1.0
+
+
 def test_the_area_weighs_attention_by_the_room_there_is() -> None:
     """Even attention: inside over outside is 12/88, times 88/12."""
     even = localisation(_attention(0.3, 0.3), 10, [TRUTH], [])

@@ -39,8 +39,26 @@ def test_what_is_there_is_found_where_it_is(tanks: Located) -> None:
     assert peak.spot.score == pytest.approx(tanks.heat.peak)
     assert peak.place is None
     (feature,) = collection([tanks])["features"]
-    assert feature["geometry"]["coordinates"] == [peak.spot.x, peak.spot.y]
-    assert feature["properties"]["coordinates"] == "pixels"
+    assert feature["geometry"] is None  # coordinates of GeoJSON are degrees
+    assert (feature["properties"]["x"], feature["properties"]["y"]) == (peak.spot.x, peak.spot.y)
+
+
+def test_what_is_told_of_a_scene_needs_no_map(tanks: Located) -> None:
+    kept = tanks.without_map()
+    assert kept.heat.values.size == 1
+    assert (kept.json(), kept.features(), kept.headline) == (tanks.json(), tanks.features(), tanks.headline)
+
+
+def test_what_is_not_wanted_is_left_out_and_said() -> None:
+    plain = ask(compact(), "storage tanks", "text")
+    asked = ask(compact(), "storage tanks -forest", "text")
+    assert (asked.vector == plain.vector).all()
+    assert (asked.shown, asked.thing) == ("storage tanks -forest", "storage tanks")
+    found = locate(compact(), _picture(NO_TANKS), asked)
+    assert found.headline == "Nothing here looks like storage tanks"
+    assert "'forest' was left out" in found.explanation
+    with pytest.raises(InputError, match="only what is not wanted"):
+        ask(compact(), "-forest", "text")
 
 
 def test_a_scene_without_it_has_a_flat_map_and_says_so() -> None:

@@ -38,6 +38,14 @@ def test_a_map_that_is_flat_or_was_not_seen_has_no_places() -> None:
         assert spots_of(Heat(np.full((4, 4), value, np.float32), 8, 32, 32), least=0.0, apart=8, most=5) == []
 
 
+def test_level_ground_has_its_place_in_the_middle() -> None:
+    values = np.zeros((20, 20), np.float32)
+    values[0:9, 2:7] = 0.5
+    values[8, 2] += 1e-6  # rounding, which makes no place
+    (spot,) = spots_of(Heat(values, 8, 160, 160), least=0.1, apart=8, most=5)
+    assert (spot.x, spot.y) == (4.5 * 8, 4.5 * 8)
+
+
 def test_a_place_at_the_edge_lies_inside_the_scene() -> None:
     values = np.zeros((3, 3), np.float32)
     values[2, 2] = 0.5

@@ -68,7 +68,7 @@ def test_a_scene_without_a_place_gets_a_map_without_one(tmp_path: Path) -> None:
     with pytest.warns(rasterio.errors.NotGeoreferencedWarning), rasterio.open(tmp_path / "heat.tif") as heat:
         assert (heat.crs, heat.shape) == (None, (80, 100))
     features = json.loads((tmp_path / "peaks.json").read_text())["features"]
-    assert all(feature["properties"]["coordinates"] == "pixels" for feature in features)
+    assert all(feature["geometry"] is None for feature in features)
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -125,6 +126,7 @@ def main() -> None:
         _fail(GalleryError(f"the gallery's rows cannot be read ({cause}); restore them, or index into a new folder"))
 
 
+_SHORT_OPTION = re.compile(r"(?i)no such option: -\w$")
 _show_warning = warnings.showwarning
 
 
@@ -148,7 +150,10 @@ def _refuse(error: typer.TyperException) -> None:
     said = error.format_message().rstrip(".")
     context = getattr(error, "ctx", None)
     verb = "evidex" if context is None else context.command_path
-    _fail(InputError(f"{said[:1].lower()}{said[1:]}; see '{verb} --help'"))
+    remedy = f"see '{verb} --help'"
+    if verb == "evidex search" and _SHORT_OPTION.search(said):  # perhaps it was none: -clouds fields
+        remedy = "put words that begin with a minus last, after --: evidex search --gallery G -- '-clouds fields'"
+    _fail(InputError(f"{said[:1].lower()}{said[1:]}; {remedy}"))
 
 
 def _fail(error: EvidexError) -> None:

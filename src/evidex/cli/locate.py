@@ -29,7 +29,9 @@ def command(
         list[str],
         typer.Argument(metavar="[TEXT] SCENE", help="What to look for, unless --image says it, and where."),
     ],
-    image: Annotated[Path | None, typer.Option(help="An example image to look for, instead of words.")] = None,
+    images: Annotated[
+        list[Path] | None, typer.Option("--image", help="An example image to look for, instead of words.")
+    ] = None,
     out: Annotated[
         list[Path] | None,
         typer.Option(help="Write the map: .tif, .png over the scene, .geojson of the peaks; may be repeated."),
@@ -56,15 +58,18 @@ def command(
     from evidex.data.rendering import TileOptions
     from evidex.locating.locate import LocateOptions
 
+    image = _only(images or [])
     text, scene = _told(words, image)
+    if gallery is not None and image is None and (bands or sensor):
+        _refuse_bands(scene)
     options = LocateOptions(_sizes(window), peaks)
     reading = ReadOptions(TileOptions(bands=whole_numbers(bands), sensor=sensor), max_pixels)
     targets = out or []
     if gallery is None and Path(scene).is_dir():
         _folder(text, image, scene, targets, model, reading, options, as_json)
         return
-    _check_outputs(targets, scene)
-    opened, view, ways = _opened(scene, gallery, model, reading)
+    _check_outputs(targets, scene, image)
+    opened, view, ways = _opened(scene, gallery, model, reading, targets)
     with view as shown:
         found = _located(opened, shown, _asked(opened, text, image, reading, ways), options)
         _write(targets, found, shown)
@@ -74,6 +79,22 @@ def command(
         print_json(found.json())
     else:
         _show(found)
+
+
+def _refuse_bands(scene: str) -> None:
+    from evidex.errors import InputError
+
+    raise InputError(
+        f"'{scene}' is shown as the gallery has it; leave out --bands and --sensor, or give its file alone"
+    )
+
+
+def _only(images: list[Path]) -> Path | None:
+    from evidex.errors import InputError
+
+    if len(images) > 1:
+        raise InputError(f"{len(images)} examples are given; a map is of one, so ask with one after another")
+    return images[0] if images else None
 
 
 def _told(words: list[str], image: Path | None) -> tuple[str | None, str]:
@@ -106,18 +127,27 @@ def _sizes(text: str | None) -> tuple[int, ...] | None:
         raise InputError(f"window '{text}': give sides in pixels, e.g. 512,256,128") from None
 
 
-def _check_outputs(targets: list[Path], scene: str) -> None:
-    from evidex.errors import InputError
+def _check_outputs(targets: list[Path], scene: str, image: Path | None) -> None:
     from evidex.locating.writing import check_output
 
     for target in targets:
         check_output(target)
-        if target.exists() and Path(scene).exists() and target.samefile(scene):
-            raise InputError(f"'{target}' is the scene itself; name another place for its map")
+    _check_apart(targets, scene, "the scene")
+    if image is not None:
+        _check_apart(targets, str(image), "the example")
+
+
+def _check_apart(targets: list[Path], source: str, what: str) -> None:
+    """No map replaces what it is made from."""
+    from evidex.errors import InputError
+
+    for target in targets:
+        if target.exists() and Path(source).exists() and target.samefile(source):
+            raise InputError(f"'{target}' is {what} itself; name another place for its map")
 
 
 def _opened(
-    scene: str, gallery: str | None, model: str | None, reading: ReadOptions
+    scene: str, gallery: str | None, model: str | None, reading: ReadOptions, targets: list[Path]
 ) -> tuple[Model, AbstractContextManager[View], tuple[TileOptions, ...]]:
     """The model, the scene to be looked at with it, and the ways in which an example may be read."""
     from evidex.encoders.model import load_model
@@ -132,12 +162,13 @@ def _opened(
         raster_driver(scene)  # what cannot be read is told before a model is loaded
         return load_model(model), view_of_file(scene, reading), ()
     from evidex.data.reading_notes import readings_of
-    from evidex.locating.gallery_view import view_in_gallery
+    from evidex.locating.gallery_view import row_named, view_of_named
     from evidex.retrieval.gallery import Gallery
 
     opened = Gallery.open(gallery, None if model is None else load_model(model))
-    view = view_in_gallery(opened, scene)
-    return opened.model, view, readings_of(opened.notes)
+    row = row_named(opened, scene)
+    _check_apart(targets, row.path, "the scene")
+    return opened.model, view_of_named(opened, row), readings_of(opened.notes)
 
 
 def _asked(

@@ -130,7 +130,8 @@ def _found(
     (answer,) = retriever.answer([query], replace(how, direction=direction))
     if any(not isinstance(example, Path) for example in examples.values()):
         names = [printable(str(path)) for path in examples]
-        answer = replace(answer, query=" + ".join([*names, *([text] if text else [])]))
+        unwanted = "".join(f" -{word}" for word in without)
+        answer = replace(answer, query=" + ".join([*names, *([text] if text else [])]) + unwanted)
     return answer
 
 

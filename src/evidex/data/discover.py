@@ -51,7 +51,10 @@ class Findings:
 
 def printable(path: str) -> str:
     """``path`` with bytes that are no UTF-8 written as \\xNN, so that it can be printed and stored."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    try:
+        return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # half a character, which no path has, but a document may
+        return path.encode("utf-8", "backslashreplace").decode()
 
 
 def discover(places: Iterable[str | Path]) -> Findings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,15 +19,22 @@ BITS = 64
 def perceptual_hash(picture: Image) -> int:
     """Which of the 64 lowest frequencies of the picture in grey lie above their median, its mean brightness left out.
 
-    Frequencies are those of the discrete cosine transform of 32 x 32 pixels, the lowest bit for the lowest of them.
+    Frequencies are those of the discrete cosine transform of 32 x 32 pixels, the lowest bit for the lowest of them. All
+    of one grey has none: there a digest of its colours stands for them, alike for the same ones only.
     """
     from PIL.Image import Resampling
 
     grey = np.asarray(picture.convert("L").resize((_SIDE, _SIDE), Resampling.LANCZOS), np.float64)
+    if grey.min() == grey.max():
+        return _digest(picture.convert("RGB").resize((_SIDE, _SIDE), Resampling.LANCZOS))
     waves, (down, across) = _cosines(), _lowest()
     strengths = (waves @ grey @ waves.T)[down, across]
     above = strengths > np.median(strengths)
     return int.from_bytes(np.packbits(above, bitorder="little").tobytes(), "little")
+
+
+def _digest(picture: Image) -> int:
+    return int.from_bytes(hashlib.blake2b(picture.tobytes(), digest_size=BITS // 8).digest(), "little")
 
 
 @cache

@@ -59,9 +59,11 @@ def localisation(
 ) -> Localisation:
     """Of ``attention`` (rows, columns), at least 0, in cells of ``cell`` pixels; ``centres`` in pixels, best first."""
     mask = _mask(attention.shape, cell, truth)
-    inside, whole = float(attention[mask].sum()), float(attention.sum())
+    # Each by itself: as a difference, what is outside may come out below nothing where all is inside.
+    inside, outside = (float(attention[part].sum(dtype=np.float64)) for part in (mask, ~mask))
+    whole = inside + outside
     return Localisation(
-        area=_significant_area(inside, whole - inside, int(mask.sum()), mask.size),
+        area=_significant_area(inside, outside, int(mask.sum()), mask.size),
         shift=_attention_shift(truth, centres),
         discreteness=float(np.mean([_discreteness(region, centres) for region in truth])),
         inside=inside / whole if whole > 0 else 0.0,

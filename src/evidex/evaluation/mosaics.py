@@ -132,7 +132,7 @@ def best_window(seen: Seen, asked: Asked, *, floor: float | None = None) -> Show
 
 
 STRICTER = 0.40
-"""Similarity that one in five absent things reaches somewhere in a mosaic, as with `evidex locate`."""
+"""Similarity that one in five absent things reaches somewhere in a mosaic."""
 WAYS: Mapping[str, Way] = {
     "evidex locate": blended,
     "best window": best_window,

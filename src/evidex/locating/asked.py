@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.encoders.domain import Domain
+from evidex.errors import InputError
+from evidex.retrieval.composing import split_minus
 from evidex.retrieval.encoding import encode
 from evidex.retrieval.out_of_domain import Bar, Reading, readings
 from evidex.retrieval.queries import Direction, Query, check_query, shown
@@ -31,6 +33,8 @@ class Asked:
     bar: Bar
     known: Domain | None
     """What the model knows about matches to such questions; None for pictures, and where it was not measured."""
+    left_out: tuple[str, ...] = ()
+    """What it names with a minus: a map shows where something is, not where something is not."""
 
     @property
     def is_judged(self) -> bool:
@@ -51,9 +55,14 @@ def ask(model: Model, query: Query, direction: Direction, name: str | None = Non
     """Encode a text, or a picture (a path or Pillow's); ``name`` is what to call a picture."""
     model.check_inner_product()
     check_query(query, direction)
+    called = name or shown(query)
+    left_out: tuple[str, ...] = ()
+    if direction == "text":
+        query, left_out = split_minus(query)
+        if query is None:
+            raise InputError(f"'{called}' says only what is not wanted; say what to look for")
     vectors = encode(model, [query], direction)
     (reading,) = readings(model, [query], vectors, direction)
-    called = name or shown(query)
     thing = question_of(query, model.domain).text.strip(" .?!") if direction == "text" else called
     bar = Bar.of(model.domain, direction, "images", decides=True, refuses=True)
-    return Asked(called, thing, vectors[0], reading, bar, model.domain if direction == "text" else None)
+    return Asked(called, thing, vectors[0], reading, bar, model.domain if direction == "text" else None, left_out)

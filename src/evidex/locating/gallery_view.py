@@ -16,14 +16,19 @@ from evidex.retrieval.rows import Row
 
 def view_in_gallery(gallery: Gallery, name: str) -> AbstractContextManager[View]:
     """Of the row with the id ``name``; or, by a path, of a whole file that is in the gallery, tiles and all."""
-    row = _row(gallery, name)
+    return view_of_named(gallery, row_named(gallery, name))
+
+
+def view_of_named(gallery: Gallery, row: Row) -> AbstractContextManager[View]:
+    """Of what `row_named` found."""
     if row.kind != "text" and is_remote(row.path):
         # Of what lies on another machine the gallery's own small picture is looked at.
         return nullcontext(view_of_picture(gallery.open_image(row), row.name, Hit.of(row, 1, 0.0).corners))
     return view_of_row(row)
 
 
-def _row(gallery: Gallery, name: str) -> Row:
+def row_named(gallery: Gallery, name: str) -> Row:
+    """The row with that id; or, by a path, one that stands for the whole file."""
     import pyarrow.compute as pc
 
     place = pc.index(gallery.column("id"), name).as_py()

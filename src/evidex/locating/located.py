@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
+
+import numpy as np
 
 from evidex.data.footprints import Point
 from evidex.locating.asked import Asked
@@ -13,8 +15,8 @@ from evidex.locating.peaks import Spot
 from evidex.retrieval.wording import mended_words, named, offered
 
 PRESENT = 0.15
-"""Likeness that the best place must have: on mosaics six of seven things that are there have it, one in five that are
-not (docs/locate.md)."""
+"""Likeness that the best place must have: on mosaics three of four things that are there have it, one in twelve that
+are not (docs/locate.md)."""
 SURE = 0.25
 """Likeness of a place to rely on."""
 
@@ -84,7 +86,9 @@ class Located:
         reading = self.asked.reading
         ignored = reading.ignored_words
         gap = f"The model never learned {named(ignored)}; the map may leave that out." if ignored else ""
-        return " ".join(filter(None, (mended_words(reading), self._sentence(), gap, offered(reading))))
+        left = self.asked.left_out
+        unwanted = f"What is not wanted has no place on a map: {named(left)} was left out." if left else ""
+        return " ".join(filter(None, (mended_words(reading), self._sentence(), unwanted, gap, offered(reading))))
 
     def _sentence(self) -> str:
         looked = f"{self.windows} window{'s were' if self.windows != 1 else ' was'} looked at"
@@ -100,6 +104,12 @@ class Located:
             case Finding.UNJUDGED:
                 return f"{looked}. How alike a right place is, is not known here: compare the places with each other."
         return "All its pixels are empty or alike."
+
+    def without_map(self) -> Located:
+        """All that is told of it, in one cell instead of millions: what is kept of each of many scenes."""
+        heat = self.heat
+        side = max(heat.width, heat.height)
+        return replace(self, heat=Heat(np.full((1, 1), heat.peak, np.float32), side, heat.width, heat.height))
 
     def json(self) -> dict[str, Any]:
         return {
@@ -120,13 +130,12 @@ class Located:
         }
 
     def features(self) -> list[dict[str, Any]]:
-        """The peaks as GeoJSON features: in longitude and latitude, or in pixels where the scene lies nowhere."""
+        """The peaks as GeoJSON features, which know no coordinates but degrees: without one where the scene lies
+        nowhere; their pixels are among the properties."""
         features = []
         for rank, peak in enumerate(self.peaks, start=1):
-            place = peak.place or (peak.spot.x, peak.spot.y)
             properties = {"rank": rank, "query": self.asked.shown, "scene": self.scene, **peak.json()}
-            properties["coordinates"] = "degrees" if peak.place else "pixels"
-            geometry = {"type": "Point", "coordinates": list(place)}
+            geometry = None if peak.place is None else {"type": "Point", "coordinates": list(peak.place)}
             features.append({"type": "Feature", "geometry": geometry, "properties": properties})
         return features
 

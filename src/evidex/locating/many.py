@@ -85,7 +85,17 @@ def check_places(folder: str, targets: Sequence[Path]) -> Places:
         if target.suffix:
             raise InputError(f"'{target}' would hold the maps of {len(found.files)} scenes; name a folder for them")
         check_folder(target)
-    return Places(tuple(file.path for file in found.files), found.skipped, found.roots[0], maps, tables)
+    places = Places(tuple(file.path for file in found.files), found.skipped, found.roots[0], maps, tables)
+    _check_apart(places)
+    return places
+
+
+def _check_apart(places: Places) -> None:
+    """Maps among the scenes would be taken for scenes the next time, and might replace one."""
+    root = Path(places.root).resolve()
+    for folder in places.maps:
+        if any(places.map_of(file, folder).resolve().is_relative_to(root) for file in places.files):
+            raise InputError(f"'{folder}' would put maps among the scenes; name a folder outside '{places.root}'")
 
 
 def locate_files(
@@ -110,7 +120,7 @@ def locate_files(
         except ImageError as error:
             skipped.append(Skip(printable(file), str(error)))
             continue
-        located.append(found)
+        located.append(found.without_map())
     if not located:
         raise InputError(f"'{printable(places.root)}': no scene could be read; the first: {skipped[0].reason}")
     located.sort(key=lambda one: -one.heat.peak)

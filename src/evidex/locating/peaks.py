@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,8 @@ from evidex.data.footprints import Window
 from evidex.locating.heat import Heat
 
 _HALF = 0.5
+_LEVEL = 0.99
+"""Of its height: ground that is as high as a top, but for what one window more or less says of it."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ def spots_of(heat: Heat, *, least: float, apart: int, most: int) -> list[Spot]:
     spots: list[Spot] = []
     while len(spots) < most and left.max(initial=0.0) > 0:
         row, column = (int(place) for place in np.unravel_index(int(left.argmax()), left.shape))
-        spot = _spot(heat, values, row, column)
+        spot = replace(_spot(heat, values, *_middle(values, row, column)), score=float(values[row, column]))
         spots.append(spot)
         left[_cells(spot.box.y, spot.box.height, heat.cell), _cells(spot.box.x, spot.box.width, heat.cell)] = 0.0
         left[max(0, row - radius + 1) : row + radius, max(0, column - radius + 1) : column + radius] = 0.0
@@ -53,6 +55,17 @@ def _tops(values: NDArray[np.float32]) -> NDArray[np.bool_]:
         for across in range(3):
             top &= values >= framed[down : down + rows, across : across + columns]
     return top
+
+
+def _middle(values: NDArray[np.float32], row: int, column: int) -> tuple[int, int]:
+    """The middle of the level ground that a top is part of: at the edges of a scene few windows say all of it."""
+    level = _LEVEL * float(values[row, column])
+    for _ in range(2):
+        x0, x1 = _reach(values[row], column, level)
+        column = (x0 + x1 - 1) // 2
+        y0, y1 = _reach(values[:, column], row, level)
+        row = (y0 + y1 - 1) // 2
+    return row, column
 
 
 def _spot(heat: Heat, values: NDArray[np.float32], row: int, column: int) -> Spot:

@@ -82,7 +82,7 @@ def asked(
         raise InputError("give a text or an image to search for")
     if text is not None:
         check_query(text, "text")
-        text, more = _split(text)
+        text, more = split_minus(text)
         without = (*without, *more)
     if not (without or right or wrong):
         if not images:
@@ -92,7 +92,7 @@ def asked(
     return "composed", Composed(text, tuple(images), tuple(without), tuple(right), tuple(wrong))
 
 
-def _split(text: str) -> tuple[str | None, tuple[str, ...]]:
+def split_minus(text: str) -> tuple[str | None, tuple[str, ...]]:
     """What ``text`` asks for and what it names with a minus; None where it asks for nothing."""
     minus = tuple(quoted or word for quoted, word in _MINUS.findall(text))
     if not minus:

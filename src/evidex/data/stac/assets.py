@@ -40,7 +40,7 @@ def _rank(asset: Any) -> int | None:
     """How far behind others an asset stands; None for what is no picture."""
     suffix = PurePosixPath(urlsplit(asset.href).path).suffix.lower()
     kind = str(asset.media_type or "").lower()
-    roles = {role for role in asset.roles or () if isinstance(role, str)}
+    roles = {role for role in asset.roles if isinstance(role, str)} if isinstance(asset.roles, list) else set()
     picture = kind.startswith("image/") if kind else suffix in IMAGE_SUFFIXES
     if not picture or roles & _NO_PICTURES:
         return None
@@ -63,7 +63,7 @@ def told_of_bands(asset: Any, properties: Mapping[str, Any]) -> Told:
     """Sensor, bands and scale of an asset, as far as the item states them."""
     bands = _band_list(asset)
     colours = _colours(bands)
-    rasters = [band for band in asset.extra_fields.get("raster:bands") or () if isinstance(band, dict)]
+    rasters = _listed_bands(asset, "raster:bands")
     place = 0 if colours is None else colours[0] - 1
     stated = rasters[place] if place < len(rasters) else {}
     band = bands[place] if place < len(bands) else {}
@@ -97,7 +97,11 @@ def piece_of(asset: Any) -> Piece | None:
 
 
 def _band_list(asset: Any) -> list[dict[str, Any]]:
-    listed = asset.extra_fields.get("bands") or asset.extra_fields.get("eo:bands") or ()
+    return _listed_bands(asset, "bands") or _listed_bands(asset, "eo:bands")
+
+
+def _listed_bands(asset: Any, name: str) -> list[dict[str, Any]]:
+    listed = asset.extra_fields.get(name)
     return [band for band in listed if isinstance(band, dict)][:_MOST_BANDS] if isinstance(listed, list) else []
 
 

@@ -48,7 +48,7 @@ def _outlines(geometry: Any) -> tuple[str, list[Any]]:
 def _ring(points: Any) -> list[Point]:
     try:
         ring = [(float(point[0]), float(point[1])) for point in points[:_MOST_POINTS]]
-    except (TypeError, ValueError, IndexError):
+    except (TypeError, ValueError, LookupError):
         raise ValueError("its geometry holds what is no coordinate") from None
     if len(ring) > 1 and ring[0] == ring[-1]:
         ring.pop()

@@ -101,9 +101,15 @@ class Walk:
         """Where a catalog or collection leads, as pystac reads it."""
         import pystac
 
+        given = _list(content.get("links"))
+        whole = [link for link in given if _rel(link) and isinstance(link.get("href"), str)]
+        if lost := len(given) - len(whole):
+            self._leave(place, f"has {lost} link{'s' * (lost > 1)} without an address; the others are followed")
         try:
             kind = pystac.Collection if content.get("type") == "Collection" else pystac.Catalog
-            links = kind.from_dict(content, href=place, preserve_dict=False).links
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                links = kind.from_dict({**content, "links": whole}, href=place, preserve_dict=False).links
         except _pystac_errors() as error:
             self._leave(place, f"cannot be read as STAC ({_line(error)})")
             return []
@@ -148,10 +154,10 @@ class Walk:
         return FoundAsset(
             path=leads.to(_text(raw, "its asset has no address")),
             item=StacItem(
-                id=_text(told.get(f"{PREFIX}item", item.id), "has no id"),
+                id=printable(_text(told.get(f"{PREFIX}item", item.id), "has no id")),
                 collection=_optional(item.collection_id or told.get(f"{PREFIX}collection")),
                 cloud_cover=_percent(told.get("eo:cloud_cover")),
-                asset=key,
+                asset=printable(key),
                 links=_kept(raw_links, leads, None if name != document else document),
                 catalog=self.catalog,
             ),
@@ -249,7 +255,7 @@ def _text(value: Any, problem: str) -> str:
 
 
 def _optional(value: Any) -> str | None:
-    return value[:_LONGEST_HREF] if isinstance(value, str) and value else None
+    return printable(value[:_LONGEST_HREF]) if isinstance(value, str) and value else None
 
 
 def _list(value: Any) -> list[Any]:
