@@ -4,11 +4,14 @@ import dataclasses
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import normalize
 
 from evidex.config import Config, DataConfig, EncoderConfig, LossConfig, MethodConfig, TrainConfig
+from evidex.data.datasets import load_dataset
+from evidex.encoders.model import load_model
 from evidex.encoders.towers import TowerEncoder
 from evidex.losses.total import Features
 from evidex.methods.protocol import MethodLesson, implementation
@@ -58,3 +61,28 @@ def test_the_trainer_says_which_epoch_it_is(
     costs = [epoch["loss"]["triplet"] for epoch in history]
     # Nothing is learnt: a row of five has four hinges of about the margin, and the hardest is one of them.
     assert min(costs[:2]) > 2 * max(costs[2:])
+
+
+@pytest.mark.parametrize("name", ["vsepp", "vse_infty"])
+def test_it_learns_where_the_hardest_alone_falls_into_one_point(
+    name: Name, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVIDEX_CACHE", str(archive.parent / "cache"))
+    config = Config(
+        seed=1,
+        output=str(tmp_path / "run"),
+        data=DataConfig(path=str(archive), augment=False),
+        encoder=EncoderConfig(kind="compact", image_size=32, dim=16),
+        method=MethodConfig(name=name),
+        loss=LossConfig(mask_equal_captions=False, all_negatives_epochs=10.0),
+        train=TrainConfig(
+            checkpoint_every=40, epochs=40, batch_size=10, learning_rate=3e-3, gradient_clip=1.0, evaluate_every=40
+        ),
+    )
+    model = load_model(train(config, device=torch.device("cpu")).model_path, device="cpu")
+    dataset = load_dataset(archive, "train")
+    images = model.encode_images([dataset.open_image(index) for index in range(len(dataset))])
+    similarity = model.similarity(images, model.encode_texts(dataset.captions))
+    own = similarity[dataset.image_of_caption, np.arange(len(dataset.captions))]
+    before = (similarity > own).sum(0) + (similarity == own).sum(0) / 2 - 0.5  # pictures before the right one
+    assert before.mean() < 0.25 * (len(dataset) - 1)  # chance, and what is in one point: half of the others
