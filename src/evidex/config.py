@@ -110,7 +110,8 @@ class MethodConfig(Checked):
     """Which method is trained; see ``evidex methods``."""
 
     name: Literal[
-        "", "elc", "infonce", "vsepp", "poly", "vse_infty", "pau", "pe_rsitr", "amfmn", "fgvla", "kamcl", "cup"
+        "", "elc", "infonce", "vsepp", "poly", "vse_infty", "pau", "pe_rsitr", "amfmn", "sirs", "fgvla", "kamcl",
+        "cup",
     ] = ""  # empty = loss.objective  # fmt: skip
 
 
