@@ -143,7 +143,7 @@ _ROWS = (
         "Faghri et al., VSE++: Improving Visual-Semantic Embeddings with Hard Negatives, 2018",
         "loss",
         "implemented",
-        "the paper's definition; beginning with all negatives, which its authors tried, is a switch",
+        "the paper's definition; beginning with all negatives, as VSE∞'s authors do with this loss, is a switch",
     ),
     Method(
         "poly",
@@ -163,8 +163,8 @@ _ROWS = (
         "Chen et al., Learning the Best Pooling Strategy for Visual Semantic Embedding, 2021",
         "loss, pooling in both towers",
         "implemented",
-        "code of the authors (woodfrog/vse_infty), its dropping of places in training included; its first epoch of all "
-        "negatives is a switch, on in the study; the backbone is not frozen in that epoch",
+        "code of the authors (woodfrog/vse_infty), its dropping of places in training included; its first epoch of "
+        "all negatives is a switch, on in the study; the image tower and its batch norm learn from the first step",
     ),
     Method(
         "infonce",

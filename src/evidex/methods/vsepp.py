@@ -12,7 +12,7 @@ from evidex.methods.protocol import Implementation, MethodLesson
 class Vsepp(Implementation):
     """The plain encoder; the margin is ``loss.margin``.
 
-    The authors also tried to begin with all negatives (their Section 4.5): ``loss.all_negatives_epochs``.
+    It can begin with all negatives, as the authors of VSE∞ do with the same loss: ``loss.all_negatives_epochs``.
     """
 
     def loss(self, batch: Features, lesson: MethodLesson) -> dict[str, torch.Tensor]:
