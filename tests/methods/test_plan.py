@@ -33,7 +33,7 @@ def test_every_method_that_trains_has_a_row_and_only_the_method_and_its_rates_di
     assert len({(config.encoder, _but_rates(config.train), config.data) for config in configs.values()}) == 1
     assert configs["elc"].train == configs["infonce"].train  # the recipe's, which was tuned with these two
     begin = {config.method_name for config in configs.values() if config.loss.all_negatives_epochs}
-    assert begin == {"vsepp", "vse_infty", "pe_rsitr"}
+    assert begin == {"vsepp", "poly", "vse_infty", "pe_rsitr"}
 
 
 def test_the_benchmark_has_the_rates_of_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,7 +153,8 @@ _ROWS = (
         "Wei et al., Universal Weighting Metric Learning for Cross-Modal Matching, 2020",
         "loss",
         "implemented",
-        "the paper's definition, coefficients of the authors' code (wayne980/PolyLoss)",
+        "the paper's definition, coefficients of the authors' code (wayne980/PolyLoss); where heads start from nothing "
+        "all negatives first, which is ours",
     ),
     Method(
         "vse_infty",
