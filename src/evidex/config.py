@@ -112,7 +112,8 @@ class MethodConfig(Checked):
     """Which method is trained; see ``evidex methods``."""
 
     name: Literal[
-        "", "elc", "infonce", "vsepp", "poly", "vse_infty", "pau", "pe_rsitr", "amfmn", "fgvla", "kamcl", "cup"
+        "", "elc", "infonce", "vsepp", "poly", "vse_infty", "pau", "pe_rsitr", "amfmn", "sirs", "fgvla", "kamcl",
+        "cup",
     ] = ""  # empty = loss.objective  # fmt: skip
 
 
@@ -139,6 +140,7 @@ class LossConfig(Checked):
     b4: NotNegative = 0.0  # of the regression to the mentors' own features, which the paper has not; 0 = none
     mask_equal_captions: bool = True  # False = captions equal to the positive's are negatives, to the letter
     margin: NotNegative = 0.2  # of the triplet losses
+    all_negatives_epochs: NotNegative = 0.0  # the first in which they take every negative, not the hardest alone
     labels: NotNegative = 1.0  # weight of what label sources teach; nothing without one
     twins: NotNegative = 0.0  # weight of captions against their twins with one thing exchanged; 0 = none
 

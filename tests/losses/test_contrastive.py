@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from evidex.losses import hardest_triplet_loss, info_nce_loss, polynomial_loss
+from evidex.losses import hardest_triplet_loss, info_nce_loss, polynomial_loss, triplet_loss
 
 
 def _square(count: int) -> torch.Tensor:
@@ -39,6 +39,20 @@ def test_hardest_triplet_is_vsepp() -> None:
         for i, row in enumerate(matrix):
             total += max(max(0.2 + row[j] - row[i], 0.0) for j in range(7) if j != i)
     assert hardest_triplet_loss(similarity).item() == pytest.approx(total / 7)
+
+
+@pytest.mark.parametrize("hardest", [False, True])
+def test_a_triplet_loss_takes_all_negatives_or_the_hardest_alone(hardest: bool) -> None:
+    similarity = _square(6)
+    ignore = torch.zeros(6, 6, dtype=torch.bool)
+    ignore[2, 4] = ignore[4, 2] = True
+    total = 0.0
+    for matrix in (similarity.tolist(), similarity.T.tolist()):
+        for i, row in enumerate(matrix):
+            hinges = [max(0.3 + row[j] - row[i], 0.0) for j in range(6) if j != i and not ignore[i, j]]
+            total += max(hinges) if hardest else sum(hinges)
+    found = triplet_loss(similarity, hardest=hardest, margin=0.3, ignore=ignore)
+    assert found.item() == pytest.approx(total / 6)
 
 
 def test_polynomial_is_the_published_form_on_informative_pairs() -> None:

@@ -15,10 +15,13 @@ from evidex.encoders.model import load_model
 from evidex.encoders.towers import TowerEncoder
 from evidex.errors import ModelError
 from evidex.losses import info_nce_loss
+from evidex.losses.total import Features
 from evidex.methods.context_cluster import Clustering, ContextCluster
 from evidex.methods.cup import METHOD, CupEncoder, matching_loss, mean_softmax
+from evidex.methods.protocol import MethodLesson
 from evidex.training.loop import train
 from tests.encoders.clip.tiny_clip import save_tiny_clip
+from tests.methods.conftest import TEXTS
 
 
 def _sigmoid(value: float) -> float:
@@ -95,11 +98,32 @@ def test_prompts_of_texts_are_tokens_after_the_first(tmp_path: Path) -> None:
     prompts.layer.bias.zero_()  # type: ignore[union-attr, operator]
     prompts.tokens.copy_(clip.clip.text_model.embeddings.token_embedding.weight[word])  # type: ignore[operator]
     put_in = torch.cat([ids[:, :1], torch.full((1, 16), word), ids[:, 1:]], 1)
-    expected, _ = encoder.head["text"](clip.text_projection({"input_ids": put_in}))
+    expected, _ = encoder.head["text"](clip.text_features({"input_ids": put_in}))
     found = encoder.text_features({"input_ids": ids})
     torch.testing.assert_close(found, expected / expected.norm(dim=-1, keepdim=True), rtol=1e-4, atol=1e-5)
     plain = clip.text_features({"input_ids": ids})  # outside of the method CLIP is as it was
     assert torch.equal(plain, ClipEncoder.from_pretrained(tmp_path / "clip").text_features({"input_ids": ids}))
+
+
+@torch.no_grad()
+def test_what_is_mixed_and_compared_are_unit_features(tmp_path: Path, pixels: torch.Tensor) -> None:
+    """Without a share of the adapters rows begin with unit vectors, which the loss scales as CLIP does."""
+    save_tiny_clip(tmp_path / "clip")
+    encoder = METHOD.wrap(ClipEncoder.from_pretrained(tmp_path / "clip"), []).eval()
+    assert isinstance(encoder, CupEncoder)
+    for side in ("image", "text"):
+        for layer in (encoder.head[side].share, encoder.head[side].spread):
+            layer.weight.zero_()  # type: ignore[union-attr, operator]
+            layer.bias.fill_(-1.0)  # type: ignore[union-attr, operator]
+    image = encoder.image_outputs(pixels)
+    text = encoder.text_outputs(encoder.tokenize(TEXTS))
+    for rows in (image[:, : encoder.dim], text[:, : encoder.dim]):
+        torch.testing.assert_close(rows.norm(dim=1), torch.ones(len(rows)))
+    lesson = MethodLesson(LossConfig(mask_equal_captions=False), 0.0, torch.tensor(1.0), encoder)
+    found = METHOD.loss(Features(image, text), lesson)["matching"]
+    similarity = encoder.image_features(pixels) @ encoder.text_features(encoder.tokenize(TEXTS)).T
+    expected = info_nce_loss(similarity, scale=math.exp(encoder.start_scale))  # nothing spreads: all draws are alike
+    assert float(found) == pytest.approx(float(expected), rel=1e-4)
 
 
 def test_towers_without_tokens_are_refused(towers: TowerEncoder) -> None:

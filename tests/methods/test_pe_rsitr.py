@@ -10,7 +10,7 @@ from torch.nn.functional import normalize
 from evidex.config import LossConfig
 from evidex.encoders.clip.image_tower import ClipImageTower
 from evidex.encoders.towers import TowerEncoder
-from evidex.losses.contrastive import hardest_triplet_loss
+from evidex.losses.contrastive import all_triplets_loss, hardest_triplet_loss
 from evidex.losses.total import Features
 from evidex.methods.adapters import AdapterBeside, spot_of
 from evidex.methods.pe_rsitr import METHOD, PeRsitrEncoder, SharedAdapter
@@ -86,3 +86,7 @@ def test_the_loss_is_between_and_within_modalities(towers: TowerEncoder) -> None
     parts = METHOD.loss(Features(torch.cat([v, v2], 1), torch.cat([t, t2], 1)), lesson)
     expected = sum(hardest_triplet_loss(a @ b.T, margin=0.2) for a, b in ((v, t), (v, v2), (t, t2)))
     assert float(sum(parts.values())) == pytest.approx(float(expected))
+    early = MethodLesson(LossConfig(all_negatives_epochs=1.0), 0.5, torch.tensor(1.0), towers)
+    begun = METHOD.loss(Features(torch.cat([v, v2], 1), torch.cat([t, t2], 1)), early)
+    assert float(begun["cross"]) == pytest.approx(float(all_triplets_loss(v @ t.T, margin=0.2)) / 6)
+    assert (begun["image"], begun["text"]) == (parts["image"], parts["text"])

@@ -1,6 +1,12 @@
 """Losses on tensors: the parts of ELC and the methods it is compared with."""
 
-from evidex.losses.contrastive import all_triplets_loss, hardest_triplet_loss, info_nce_loss, polynomial_loss
+from evidex.losses.contrastive import (
+    all_triplets_loss,
+    hardest_triplet_loss,
+    info_nce_loss,
+    polynomial_loss,
+    triplet_loss,
+)
 from evidex.losses.dirichlet import dirichlet_kl
 from evidex.losses.edl import EdlParts, edl_loss, edl_parts
 from evidex.losses.labels import label_loss
@@ -23,6 +29,7 @@ __all__ = [
     "polynomial_loss",
     "relation_loss",
     "total_loss",
+    "triplet_loss",
     "twin_loss",
     "ucl_loss",
 ]

@@ -48,6 +48,19 @@ def all_triplets_loss(
     return torch.where(negative, caption_cost + image_cost, 0).sum()
 
 
+def triplet_loss(
+    similarity: torch.Tensor, *, hardest: bool, margin: float = 0.2, ignore: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return the hinges of the hardest negatives or of all of them, summed over rows and columns, divided by K.
+
+    Where all pairs are about as similar, the hardest negative of a row is any other one, and drawing on it alone can
+    draw everything into one point; the hinges of all negatives do not.
+    """
+    if hardest:
+        return hardest_triplet_loss(similarity, margin=margin, ignore=ignore)
+    return all_triplets_loss(similarity, margin=margin, ignore=ignore) / len(similarity)
+
+
 def polynomial_loss(
     similarity: torch.Tensor,
     *,

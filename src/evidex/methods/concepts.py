@@ -9,6 +9,17 @@ from collections.abc import Sequence
 import torch
 
 _WORD = re.compile(r"[a-z0-9]+")
+_GRAMMAR_WORDS = """
+a an the this that these those some any no all both each few more most other such own same only just not nor
+i me my mine we us our ours you your yours he him his she her hers it its they them their theirs
+myself ourselves yourself yourselves himself herself itself themselves who whom which what where when why how
+am is are was were be been being has have had having do does did doing can could will would should shall might must
+of in on at by to for from with into onto over under above below up down out off through between against about during
+before after until again further once then now here there and or but if because as than so too very while
+s t d m ll re ve don
+"""
+_GRAMMAR = frozenset(_GRAMMAR_WORDS.split())
+"""They hold a sentence together and name nothing in a picture."""
 
 
 def words_of(text: str) -> list[str]:
@@ -22,10 +33,10 @@ def agreed(captions: Sequence[str]) -> dict[str, int]:
 
 
 def concept_words(captions: Sequence[Sequence[str]], most: int) -> list[str]:
-    """The ``most`` frequent of all pictures' agreed words; equally frequent ones in the order of the alphabet."""
+    """The ``most`` frequent of all pictures' agreed words but those of grammar; equally frequent ones by alphabet."""
     total: Counter[str] = Counter()
     for each in captions:
-        total.update(agreed(each))
+        total.update({word: count for word, count in agreed(each).items() if word not in _GRAMMAR})
     return [word for word, _ in sorted(total.items(), key=lambda item: (-item[1], item[0]))[:most]]
 
 

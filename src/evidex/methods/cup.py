@@ -50,7 +50,7 @@ class _Prompts:
 
 
 class Adapted(nn.Module):
-    """A feature (n, dim), with a small share of it from two layers, and how wide it spreads."""
+    """A unit feature (n, dim), with a small share of it from two layers, and how wide it spreads."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class CupEncoder(MethodEncoder):
         prompts = (1 - share) * seen[:, None] + share * self.head["image_prompts"]()
         self._into_image.tokens = dropout(self.head["image_mixed"](prompts), _DROPOUT, self.training)
         try:
-            feature, spread = self.head["image"](base.image_projection(pixels))
+            feature, spread = self.head["image"](base.image_features(pixels))
         finally:
             self._into_image.tokens = None
         context = self.head["context_feature"](seen)
@@ -139,10 +139,10 @@ class CupEncoder(MethodEncoder):
         held = ids[:, :1].expand(-1, _PROMPTS)  # these are written over
         self._into_text.tokens = self.head["text_prompts"]().expand(len(ids), -1, -1)
         try:
-            raw = base.text_projection({"input_ids": torch.cat([ids[:, :1], held, ids[:, 1:]], 1)})
+            unit = base.text_features({"input_ids": torch.cat([ids[:, :1], held, ids[:, 1:]], 1)})
         finally:
             self._into_text.tokens = None
-        feature, spread = self.head["text"](raw)
+        feature, spread = self.head["text"](unit)
         return [feature, spread]
 
 

@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn.functional import dropout, relu
 
 from evidex.encoders.protocol import DualEncoder
-from evidex.losses.contrastive import hardest_triplet_loss
+from evidex.losses.contrastive import hardest_triplet_loss, triplet_loss
 from evidex.losses.total import Features, same_pictures
 from evidex.methods.adapters import AdapterBeside, Dropping, freeze, spot_of
 from evidex.methods.protocol import Implementation, MethodLesson, placed
@@ -91,7 +91,11 @@ class PeRsitrEncoder(MethodEncoder):
 
 
 class PeRsitr(Implementation):
-    """VSE++'s loss between modalities, and within each between an item and its varied self."""
+    """VSE++'s loss between modalities, and within each between an item and its varied self.
+
+    The authors' towers know of each other from the start. Where heads start from nothing, the loss between modalities
+    can begin with all negatives (``loss.all_negatives_epochs``), which is ours.
+    """
 
     def wrap(self, base: DualEncoder, captions: Sequence[Sequence[str]]) -> DualEncoder:
         del captions
@@ -104,9 +108,9 @@ class PeRsitr(Implementation):
     def loss(self, batch: Features, lesson: MethodLesson) -> dict[str, torch.Tensor]:
         image, varied_image = batch.image.float().chunk(2, -1)
         text, varied_text = batch.text.float().chunk(2, -1)
-        ignore = lesson.ignored(batch)
+        hardest, ignore = lesson.hardest_alone, lesson.ignored(batch)
         return {
-            "cross": hardest_triplet_loss(image @ text.T, margin=_MARGIN, ignore=ignore),
+            "cross": triplet_loss(image @ text.T, hardest=hardest, margin=_MARGIN, ignore=ignore),
             "image": hardest_triplet_loss(image @ varied_image.T, margin=_MARGIN, ignore=same_pictures(batch)),
             "text": hardest_triplet_loss(text @ varied_text.T, margin=_MARGIN, ignore=ignore),
         }

@@ -36,6 +36,11 @@ class MethodLesson:
     seed: int = 0
     """Of what a loss draws: the same in every process."""
 
+    @property
+    def hardest_alone(self) -> bool:
+        """Whether hinges take the hardest negatives by now, not all of them; see ``loss.all_negatives_epochs``."""
+        return self.epoch >= self.config.all_negatives_epochs
+
     def ignored(self, batch: Features) -> torch.Tensor | None:
         """Pairs that are no negatives: captions equal to the positive's if the configuration says so, and those of the
         same picture where a batch holds it twice."""

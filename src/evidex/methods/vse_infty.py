@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from evidex.encoders.protocol import DualEncoder, Places
-from evidex.losses.contrastive import hardest_triplet_loss
+from evidex.losses.contrastive import triplet_loss
 from evidex.losses.total import Features
 from evidex.methods.protocol import Implementation, MethodLesson, placed
 from evidex.methods.wrapped import MethodEncoder
@@ -106,7 +106,7 @@ class VseInftyEncoder(MethodEncoder):
 
 
 class VseInfty(Implementation):
-    """The pooling, with VSE++'s loss at the authors' margin."""
+    """The pooling, with VSE++'s loss at the authors' margin; they begin with an epoch of all negatives."""
 
     def wrap(self, base: DualEncoder, captions: Sequence[Sequence[str]]) -> DualEncoder:
         del captions
@@ -117,7 +117,8 @@ class VseInfty(Implementation):
         return VseInftyEncoder(base)
 
     def loss(self, batch: Features, lesson: MethodLesson) -> dict[str, torch.Tensor]:
-        return {"triplet": hardest_triplet_loss(batch.similarity(), margin=_MARGIN, ignore=lesson.ignored(batch))}
+        hardest, ignore = lesson.hardest_alone, lesson.ignored(batch)
+        return {"triplet": triplet_loss(batch.similarity(), hardest=hardest, margin=_MARGIN, ignore=ignore)}
 
 
 METHOD = VseInfty()
