@@ -7,8 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evidex.cluster.index_worker import IndexWorker, WorkerJob
+import pytest
+
+from evidex.cluster.index_worker import IndexWorker, WorkerJob, installed
 from evidex.cluster.indexing import _batches
+from evidex.data.items import ReadOptions
+from evidex.errors import ClusterError
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
 from evidex.retrieval.indexing.workforce import EncodedFiles, Job
@@ -48,3 +52,14 @@ def test_what_a_catalog_tells_reaches_the_rows_that_a_worker_writes(tmp_path: Pa
     fresh.add([catalog], options=IndexOptions(workers=1))
     assert reindex(there, new, IndexOptions(workforce=Here(tmp_path / "new"))).added == 3
     assert rows(new) == rows(fresh)
+
+
+def test_a_node_with_another_evidex_makes_no_rows(tmp_path: Path) -> None:
+    Gallery.create(tmp_path / "g", tiny_model())
+    same = WorkerJob(str(tmp_path / "g"), ReadOptions(), "", 1)
+    assert same.made_with == installed()
+    other = WorkerJob(str(tmp_path / "g"), ReadOptions(), "", 1, made_with="evidex 0.0.9, pillow 1, onnxruntime 1")
+    with pytest.raises(
+        ClusterError, match=r"a node has evidex .*, the run evidex 0\.0\.9.*; install the same on every"
+    ):
+        IndexWorker(other).ready()

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evidex.data.items import ReadOptions
+from evidex.errors import ClusterError
 from evidex.retrieval.gallery_info import read_info
 from evidex.retrieval.gallery_model import load_model_of
 from evidex.retrieval.indexing.decode_worker import DecodeTask, Failed, Finished, Picture, Same, WorkerSettings
@@ -26,6 +28,19 @@ from evidex.retrieval.written_rows import write_rows
 from evidex.storage.objects import place_of
 
 _PICTURES_AT_ONCE = 64
+_DECIDING = ("evidex", "pillow", "onnxruntime")  # in another version rows may differ, and nobody would notice
+
+
+def installed() -> str:
+    """The versions here of what decides how a row comes out."""
+    return ", ".join(f"{package} {_version(package)}" for package in _DECIDING)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 @dataclass(frozen=True)
@@ -36,6 +51,7 @@ class WorkerJob:
     read: ReadOptions
     reading: str
     decoders: int
+    made_with: str = field(default_factory=installed)
 
 
 @dataclass(frozen=True)
@@ -59,6 +75,8 @@ class IndexWorker:
     def ready(self) -> bool:
         """Load the model. Not done above: of what fails there Ray tells no more than that the worker died."""
         job = self._job
+        if (here := installed()) != job.made_with:
+            raise ClusterError(f"a node has {here}, the run {job.made_with}; install the same on every node")
         self._place = place_of(job.gallery)
         info, seal = read_info(self._place)
         self._model = load_model_of(self._place, info, FileChecks(self._place, seal))
