@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,14 +39,17 @@ class OnnxEncoder:
     def embed_pixels(self, pixels: Any) -> Floats:
         if not len(pixels):
             return np.empty((0, self.dim), np.float32)
-        return self._session("image").run("pixels", np.ascontiguousarray(pixels, dtype=np.uint8))
+        return self._session("image").run("pixels", [np.ascontiguousarray(pixels, dtype=np.uint8)])
 
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         rows = np.empty((len(texts), self.dim), np.float32)
+        if not texts:
+            return rows
         ids = [self.tokenizer.encode(text) for text in texts]
-        for length in sorted({len(row) for row in ids}):
-            alike = [place for place, row in enumerate(ids) if len(row) == length]
-            rows[alike] = self._session("text").run("input_ids", np.array([ids[place] for place in alike], np.int64))
+        order = sorted(range(len(ids)), key=lambda place: len(ids[place]))
+        alike = [list(places) for _, places in groupby(order, key=lambda place: len(ids[place]))]
+        groups = [np.array([ids[place] for place in places], np.int64) for places in alike]
+        rows[order] = self._session("text").run("input_ids", groups)
         return rows
 
     def reads_all(self, text: str) -> bool:

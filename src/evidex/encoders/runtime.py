@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -39,47 +41,67 @@ def has_cuda() -> bool:
 
 
 class Session:
-    """One tower, ready to run; it may be asked by several threads at once."""
+    """One tower, ready to run; it may be asked by several threads at once.
+
+    On a CPU a single item has all cores, and several have one each: they need not wait for each other layer by layer.
+    The bits of a row are the same either way. What runs one and what runs several is made when it is first needed.
+    """
 
     def __init__(self, graph: Graph, device: Device) -> None:
         import onnxruntime
 
         given = dict(graph.weights())
+        self._graph, self._device, self._names = graph.to_bytes(), device, list(given)
         # The runtime reads from these values for as long as it runs.
         self._values = [onnxruntime.OrtValue.ortvalue_from_numpy(values) for values in given.values()]
-        options = _options()
-        options.add_external_initializers(list(given), self._values)
+        self._at_once = _AT_ONCE[device]
+        self._callers = ThreadPoolExecutor(threads() if device == "cpu" else 1)
+        self._making = Lock()
+        self._made: dict[int, onnxruntime.InferenceSession] = {}
+
+    def run(self, name: str, groups: Sequence[NDArray[Any]]) -> Floats:
+        """A row for each item of the graph's input ``name``; a group holds items of one shape."""
+        size = self._at_once
+        parts = [group[start : start + size] for group in groups for start in range(0, len(group), size)]
+        if len(parts) == 1:
+            return _rows(self._session(threads()), name, parts[0])
+        session = self._session(threads() if self._device == "cuda" else 1)
+        return np.concatenate(list(self._callers.map(lambda part: _rows(session, name, part), parts)))
+
+    def _session(self, cores: int) -> onnxruntime.InferenceSession:
+        with self._making:
+            if cores not in self._made:
+                self._made[cores] = self._loaded(cores)
+            return self._made[cores]
+
+    def _loaded(self, cores: int) -> onnxruntime.InferenceSession:
+        import onnxruntime
+
+        options = _options(cores)
+        options.add_external_initializers(self._names, self._values)
         try:
-            self._session = onnxruntime.InferenceSession(graph.to_bytes(), options, providers=_PROVIDERS[device])
+            return onnxruntime.InferenceSession(self._graph, options, providers=_PROVIDERS[self._device])
         except _failures() as error:
             cause = str(error).strip().partition("\n")[0]
             raise ModelError(f"ONNX Runtime cannot load the model ({cause}); fetch or train it again") from None
-        self._at_once = _AT_ONCE[device]
-        self._callers = ThreadPoolExecutor(threads() if device == "cpu" else 1)
-
-    def run(self, name: str, items: NDArray[Any]) -> Floats:
-        """A row for each of ``items``, the graph's input ``name``."""
-        parts = [items[start : start + self._at_once] for start in range(0, len(items), self._at_once)]
-        if len(parts) == 1:
-            return self._run(name, parts[0])
-        # Each runs by itself, as many at once as there are cores: they need not wait for each other layer by layer.
-        return np.concatenate(list(self._callers.map(lambda part: self._run(name, part), parts)))
-
-    def _run(self, name: str, items: NDArray[Any]) -> Floats:
-        rows: Floats = self._session.run(["rows"], {name: items})[0]
-        return rows
 
 
-def _options() -> onnxruntime.SessionOptions:
+def _rows(session: onnxruntime.InferenceSession, name: str, items: NDArray[Any]) -> Floats:
+    rows: Floats = session.run(["rows"], {name: items})[0]
+    return rows
+
+
+def _options(cores: int) -> onnxruntime.SessionOptions:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads()
+    options.intra_op_num_threads = cores
     options.inter_op_num_threads = 1
     options.enable_cpu_mem_arena = False  # it keeps the most that was ever needed; a server's memory stays flat
     options.log_severity_level = 3  # errors; they are raised, too
-    # Threads that wait do so asleep: spinning ones take the cores from the scan, the decoders and each other.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # Threads that share an item wait for each other awake, a third faster, but only until it is done: after that they
+    # would take the cores from the scan, the decoders and each other.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     return options
 
 
