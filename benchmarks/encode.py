@@ -32,7 +32,7 @@ QUERY = "many planes are parked next to a long building in an airport ."
 CLIP_CONTEXT = 77
 
 PAUSE = 0.05
-"""Seconds before each measured call: threads of the engine before it wait awake for a while, on the cores of the next."""
+"""Seconds before each measured call: the threads of the engine before it stay awake for a while, on all cores."""
 
 TARGETS = {"32 images": 12.0, "one image": 14.0, "one text": 100 / 3}
 """How many times as fast as CLIP in float32."""
