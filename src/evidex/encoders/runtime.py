@@ -48,12 +48,7 @@ class Session:
     """
 
     def __init__(self, graph: Graph, device: Device) -> None:
-        import onnxruntime
-
-        given = dict(graph.weights())
-        self._graph, self._device, self._names = graph.to_bytes(), device, list(given)
-        # The runtime reads from these values for as long as it runs.
-        self._values = [onnxruntime.OrtValue.ortvalue_from_numpy(values) for values in given.values()]
+        self._graph, self._device = graph, device
         self._at_once = _AT_ONCE[device]
         self._callers = ThreadPoolExecutor(threads() if device == "cpu" else 1)
         self._making = Lock()
@@ -78,9 +73,12 @@ class Session:
         import onnxruntime
 
         options = _options(cores)
-        options.add_external_initializers(self._names, self._values)
+        given = dict(self._graph.weights())
+        # The runtime copies them as it loads, which is why pyproject.toml bounds its version; nobody holds them twice.
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(each) for each in given.values()]
+        options.add_external_initializers(list(given), values)
         try:
-            return onnxruntime.InferenceSession(self._graph, options, providers=_PROVIDERS[self._device])
+            return onnxruntime.InferenceSession(self._graph.to_bytes(), options, providers=_PROVIDERS[self._device])
         except _failures() as error:
             cause = str(error).strip().partition("\n")[0]
             raise ModelError(f"ONNX Runtime cannot load the model ({cause}); fetch or train it again") from None
