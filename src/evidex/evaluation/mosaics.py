@@ -131,8 +131,8 @@ def best_window(seen: Seen, asked: Asked, *, floor: float | None = None) -> Show
     return Shown(attention, cell, [centre], present=True)
 
 
-STRICTER = 0.40
-"""Similarity that one in five absent things reaches somewhere in a mosaic."""
+STRICTER = 0.43
+"""Similarity that one in eight absent things reaches somewhere in a mosaic, as many as the map finds."""
 WAYS: Mapping[str, Way] = {
     "evidex locate": blended,
     "best window": best_window,

@@ -14,10 +14,10 @@ from evidex.locating.heat import Heat
 from evidex.locating.peaks import Spot
 from evidex.retrieval.wording import mended_words, named, offered
 
-PRESENT = 0.15
-"""Likeness that the best place must have: on mosaics three of four things that are there have it, one in twelve that
-are not (docs/locate.md)."""
-SURE = 0.25
+PRESENT = 0.10
+"""Likeness that the best place must have: on mosaics four of five things that are there have it, one in eight that are
+not (docs/locate.md)."""
+SURE = 0.20
 """Likeness of a place to rely on."""
 
 

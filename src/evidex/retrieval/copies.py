@@ -23,7 +23,7 @@ from evidex.retrieval.rows import Row
 
 MOST_BITS = 8
 """Of 64, that the hashes of copies may differ in."""
-LEAST_COSINE = 0.5
+LEAST_COSINE = 0.3
 """That the vectors of copies have; both are measured by benchmarks/copies.py."""
 MOST_LOOKED_AT = 1024
 """Rows that are compared with a hit: thousands of pictures of open sea look alike, and no search waits for all."""
