@@ -69,7 +69,7 @@ $(LIGHT_STAMP): pyproject.toml constraints.txt
 	$(LIGHT)/bin/python -m pip install --quiet -c constraints.txt -e . pytest pytest-xdist hypothesis httpx
 	touch $(LIGHT_STAMP)
 
-test: check light page browser
+test: page check light browser
 	$(PYTEST) -m "(slow or browser or data) and not gpu"
 
 bench: setup
