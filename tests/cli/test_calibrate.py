@@ -116,9 +116,20 @@ def test_a_place_that_cannot_be_written_is_one_line(
     assert "cannot be written: " in err
 
 
-def test_answers_that_are_not_in_the_gallery_are_counted(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*.json")}
+
+
+def test_answers_that_are_not_in_the_gallery_and_one_question_many_times_are_refused(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lost = [{"text": f"{word} {n}", "relevant": ["nowhere.tif"]} for n in range(10) for word in WORDS]
     (place / "lost.json").write_text(json.dumps(lost))
     capsys.readouterr()
-    assert not calibrate(place, "--queries", str(place / "lost.json"))
-    assert "the answers of 40 are not in the gallery" in capsys.readouterr().out
+    stored = _files(place / "gallery")
+    assert calibrate(place, "--queries", str(place / "lost.json")) == 2
+    assert "the answers of all 40 queries that name some are not in the gallery; name them" in capsys.readouterr().err
+    (place / "same.txt").write_text("a river\n" * 25)
+    assert calibrate(place, "--queries", str(place / "same.txt")) == 2
+    assert "of 25 queries only 1 differ, too few to calibrate with; give at least 20" in capsys.readouterr().err
+    assert _files(place / "gallery") == stored

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from evidex.data.footprints import Window
 from evidex.data.tiles import starts
-from evidex.errors import ImageTooLargeError, InputError
+from evidex.errors import ImageError, ImageTooLargeError, InputError
 
 LARGEST = 512
 """Pixels of the largest window: that of the tiles of a gallery."""
 SMALLEST = 64
+LEAST_SIDE = 16
+"""Of a scene, and of a window that is asked for."""
 _SCALES = 3
 _MOST_WINDOWS = 1_000_000
 
@@ -43,6 +45,8 @@ def default_sizes(width: int, height: int) -> tuple[int, ...]:
 
 def scales_of(width: int, height: int, sizes: Sequence[int] | None = None) -> list[Scale]:
     """The windows over a scene, largest first; ``sizes`` in pixels, or those that suit it."""
+    if min(width, height) < LEAST_SIDE:
+        raise ImageError(f"{width}×{height} pixels show too little to look into; give at least {LEAST_SIDE} a side")
     chosen = sorted(set(default_sizes(width, height) if sizes is None else sizes), reverse=True)
     if not chosen or chosen[-1] < 1:
         raise InputError(f"window {chosen[-1] if chosen else ''} is no size; give pixels, e.g. 512,256,128")

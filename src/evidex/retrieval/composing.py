@@ -33,8 +33,10 @@ MARKED_RIGHT, MARKED_WRONG = 0.75, 0.25
 """How much marked hits count beside the question, as Rocchio's formula is mostly used."""
 MOST_PARTS, MOST_MARKS = 16, 200
 _SHORTEST = 1e-3
-# A minus before a word, at its beginning: "-clouds", -"parking lot"; "high-rise", "5-10" and "a - b" are left alone.
-_MINUS = re.compile(r"""(?<!\S)-(?:"([^"]+)"|([^\W\d_][\w-]*))""")
+# A minus, or the dash that some keyboards make of it, before a word, at its beginning: "-clouds", -"parking lot", also
+# with the second quote left out; "high-rise", "5-10" and "a - b" are left alone.
+_QUOTES = '"\u201c\u201d'
+_MINUS = re.compile(rf"(?<!\S)[-\u2010-\u2015\u2212](?:[{_QUOTES}]([^{_QUOTES}]+)[{_QUOTES}]?|([^\W\d_][\w-]*))")
 
 
 @dataclass(frozen=True)

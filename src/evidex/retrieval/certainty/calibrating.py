@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,7 +131,14 @@ def calibrate(
     for the same row. Answers are judged as the retriever will give them: queries above the refinement threshold are
     refined first, and those outside the model's domain are left out.
     """
+    if not by_itself:
+        _check_differ([known.query for known in queries])
     asked = _encoded(gallery, queries, direction, among, guarantee.top if guarantee else 10)
+    if not asked.answers and asked.unknown:
+        raise InputError(
+            f"the answers of all {asked.unknown} queries that name some are not in the gallery; "
+            "name them by the paths or ids of its rows"
+        )
     lesson = _taught(asked, score, rng, by_captions=not by_itself) if score in (None, LEARNED) else None
     calibration, judged = _judged(asked, lesson, score or DEFAULT_SCORE)
     if guarantee is not None and asked.answers:
@@ -148,6 +155,16 @@ def calibrate(
         out_of_domain=asked.out_of_domain,
         unknown=asked.unknown,
     )
+
+
+def _check_differ(queries: Sequence[Query]) -> None:
+    """Percentiles among repetitions of few questions would refuse nearly every other one."""
+    distinct = len({query if isinstance(query, str | Path) else id(query) for query in queries})
+    if distinct < LEAST_QUERIES <= len(queries):
+        raise InputError(
+            f"of {len(queries)} queries only {distinct} differ, too few to calibrate with; "
+            f"give at least {LEAST_QUERIES} different ones"
+        )
 
 
 def _encoded(
