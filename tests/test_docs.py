@@ -125,5 +125,6 @@ def _prepare() -> None:
         picture.resize((192, 192)).save(name)
     questions = [f"{kind} number {number}" for kind in ("a river", "an airport") for number in range(12)]
     Path("questions.txt").write_text("\n".join(questions))
-    known = [{"text": "a river", "relevant": [path.name]} for path in sorted(Path("scenes").iterdir())]
+    scenes = sorted(Path("scenes").iterdir())
+    known = [{"text": f"a river number {n}", "relevant": [path.name]} for n, path in enumerate(scenes)]
     Path("questions.json").write_text(json.dumps(known))
