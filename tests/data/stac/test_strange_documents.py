@@ -86,6 +86,7 @@ def test_a_catalog_is_followed_or_left_with_a_reason(whole: Any) -> None:
         for content in _changed(whole):
             walk = Walk("/archive/all.json", None)
             walk._document("/archive/all.json", content)
+            assert all(len(skip.reason.splitlines()) == 1 for skip in walk.skipped)
 
 
 def test_a_link_without_an_address_does_not_hide_the_others(tmp_path: Path) -> None:
