@@ -15,8 +15,6 @@ from evidex.retrieval.indexing.row_making import RowMaker
 from evidex.retrieval.rows import WrittenRows
 
 _COPIED_FOR_ONE_ENCODED = 16  # a copied row is soon copied again; every commit looks through the whole table for it
-_PAUSES = 3.0
-"""Commits that take long, as in an object store, take a fourth of the time at most: else a cluster waits for them."""
 
 
 class Commits:
@@ -30,7 +28,7 @@ class Commits:
         self._encoded: list[Encoded] = []
         self._written: list[WrittenRows] = []
         self._rows_to_copy = 0
-        self._last, self._took = time.monotonic(), 0.0
+        self._last = time.monotonic()
         self.under_way = False
         """Whether one was begun and did not come to its end."""
 
@@ -45,16 +43,14 @@ class Commits:
 
     @property
     def due(self) -> bool:
-        since = time.monotonic() - self._last
+        late = time.monotonic() - self._last > self._options.seconds_a_commit
         waiting = len(self._encoded) + sum(len(written.rows) for written in self._written)
         many = waiting + self._rows_to_copy / _COPIED_FOR_ONE_ENCODED >= self._options.rows_a_commit
-        if since > self._options.seconds_a_commit:
-            return many or waiting > 0
-        return many and since >= _PAUSES * self._took
+        return many or (late and waiting > 0)
 
     def commit(self, roots: frozenset[str]) -> None:
         """``roots``: the places that were given, from where a file that is gone was taken away."""
-        self.under_way, start = True, time.monotonic()
+        self.under_way = True
         self._copy_known(roots)  # before the rows it takes from are overwritten
         self._put(self._encoded)
         self._put_written()
@@ -67,7 +63,6 @@ class Commits:
                 self._files.leave(state)
         self._known.tidy()
         self._last = time.monotonic()
-        self._took = self._last - start
         self.under_way = False
 
     def _put(self, encoded: Sequence[Encoded]) -> None:
