@@ -79,6 +79,7 @@ def main() -> int:
         print("lance-ray is not installed; fragments alone are measured")
     ways: dict[str, Way] = {
         "fragments, a commit for each batch": partial(by_fragments, at_once=1),
+        "fragments, a commit for sixteen": partial(by_fragments, at_once=16),
         "fragments, one commit": partial(by_fragments, at_once=options.rows),
     }
     if find_spec("lance_ray") is not None:

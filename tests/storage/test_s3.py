@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +170,14 @@ def test_ten_busy_seconds_in_the_middle_of_indexing_lose_nothing(store: Store, t
     report = gallery.add([tmp_path / "scenes"], options=IndexOptions(rows_a_commit=8, committed=busy))
     assert store.refused
     assert (report.added, report.rows) == (40, 40)
+
+
+@pytest.mark.usefixtures("store")
+def test_rows_go_into_a_store_by_thousands_and_into_a_folder_by_hundreds(tmp_path: Path) -> None:
+    """A commit is some twenty requests there: of 256 rows each it would hold a cluster to some 500 rows a second."""
+    write_images(tmp_path / "scenes", 300)
+    for place, expected in ((fresh_place(), 1), (str(tmp_path / "gallery"), 2)):
+        commits: list[Sequence[str]] = []
+        options = IndexOptions(workers=1, seconds_a_commit=600, committed=commits.append)
+        Gallery.create(place, tiny_model()).add([tmp_path / "scenes"], options=options)
+        assert (len(commits), sum(map(len, commits))) == (expected, 300)

@@ -234,6 +234,11 @@ class Gallery:
 
         return picture_of_row(row, longest, lambda: self.find(row.id).thumbnail)
 
+    @property
+    def rows_a_commit(self) -> int:
+        """How many rows a commit is worth waiting for: in a store it is some twenty requests, half a second or more."""
+        return 4096 if isinstance(self.place, ObjectPlace) else 256
+
     def add(
         self,
         paths: Iterable[str | Path] | str | Path,

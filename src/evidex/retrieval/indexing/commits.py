@@ -21,10 +21,11 @@ class Commits:
     """Collects rows until a commit is due. Every commit stands for itself."""
 
     def __init__(
-        self, known: KnownFiles, files: FilesUnderWay, maker: RowMaker, tally: Tally, options: IndexOptions
+        self, known: KnownFiles, files: FilesUnderWay, maker: RowMaker, tally: Tally, options: IndexOptions, rows: int
     ) -> None:
+        """``rows``: how many are waited for where ``options`` do not say."""
         self._known, self._files, self._maker, self._tally = known, files, maker, tally
-        self._options = options
+        self._options, self._rows = options, options.rows_a_commit or rows
         self._encoded: list[Encoded] = []
         self._written: list[WrittenRows] = []
         self._rows_to_copy = 0
@@ -45,7 +46,7 @@ class Commits:
     def due(self) -> bool:
         late = time.monotonic() - self._last > self._options.seconds_a_commit
         waiting = len(self._encoded) + sum(len(written.rows) for written in self._written)
-        many = waiting + self._rows_to_copy / _COPIED_FOR_ONE_ENCODED >= self._options.rows_a_commit
+        many = waiting + self._rows_to_copy / _COPIED_FOR_ONE_ENCODED >= self._rows
         return many or (late and waiting > 0)
 
     def commit(self, roots: frozenset[str]) -> None:

@@ -26,7 +26,8 @@ class IndexOptions:
     workforce: Workforce | None = None
     """Who decodes and encodes; None: processes of this machine, and this one."""
     batch_size: int = 64
-    rows_a_commit: int = 256
+    rows_a_commit: int | None = None
+    """None: as many as a commit is worth waiting for, which the gallery's place decides."""
     seconds_a_commit: float = 2.0
     asset: str | None = None
     """Which asset of each item of a catalog is read; None: the one that shows most."""
@@ -36,7 +37,7 @@ class IndexOptions:
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
             raise InputError(f"workers is {self.workers}; give at least 1")
-        if self.batch_size < 1 or self.rows_a_commit < 1:
+        if self.batch_size < 1 or (self.rows_a_commit is not None and self.rows_a_commit < 1):
             raise InputError("batch_size and rows_a_commit must be at least 1")
 
     @property

@@ -84,7 +84,7 @@ class IndexRun:
         self._maker = RowMaker(captions, options.reading, findings.assets)
         self._tally = Tally(list(findings.skipped), [*problems, *findings.remarks])
         self._files = FilesUnderWay()
-        self._commits = Commits(self._known, self._files, self._maker, self._tally, options)
+        self._commits = Commits(self._known, self._files, self._maker, self._tally, options, gallery.rows_a_commit)
         self._waiting: list[Picture] = []
         self._meter = Meter(progress)
         self.refusal: InputError | None = None

@@ -27,6 +27,10 @@ class IndexTarget(Protocol):
     def vectors(self) -> Vectors:
         """(rows, dim), mapped and sound."""
 
+    @property
+    def rows_a_commit(self) -> int:
+        """How many rows a commit is worth waiting for."""
+
     def __len__(self) -> int: ...
 
     def writing(self) -> AbstractContextManager[None]:
