@@ -46,18 +46,20 @@ class Method:
         return {**asdict(self), "state": self.words}
 
 
-def _not_found(name: str, title: str, reference: str, what: str, seen: str = "") -> Method:
+def _not_found(name: str, title: str, reference: str, what: str, paper: str, seen: str) -> Method:
     """A row whose definition could not be read anywhere."""
     return Method(
         name,
         title,
         reference,
         what,
-        "title unknown: the paper's text at hand has no reference list",
+        paper,
         "its definition",
         "quoted",
-        "looked for three times, in repository names, in file contents, in pages on remote-sensing image–text "
-        f"retrieval and in lists of its papers: neither code nor a text that defines it{seen}",
+        "looked for four times by name, title and authors: in names of repositories, contents of files, issues, pages "
+        "on remote-sensing image–text retrieval and two lists of its papers (jaychempan/Awesome-RSITR, "
+        "BaolanChen/Awesome-Remote-Sensing-Cross-Modal-Image-Text-Retrieval): neither code nor a text that defines "
+        f"it; {seen}",
     )
 
 
@@ -93,7 +95,9 @@ _ROWS = (
         "SMLGN",
         "[34]",
         "a convolutional and recurrent network with auxiliary supervision",
-        "; tables of other papers have its numbers",
+        "by its initials probably Chen et al., Integrating Multisubspace Joint Learning With Multilevel Guidance for "
+        "Cross-Modal Retrieval of Remote Sensing Images, 2024",
+        "that title stands in reference lists, and tables of other papers have its numbers",
     ),
     Method(
         "kamcl",
@@ -193,7 +197,15 @@ _ROWS = (
         "code of the authors (leolee99/PAU, Image-Text-Retrieval) with the weights of its ViT-B/32 command; "
         "re-ranking, off there too, is left out",
     ),
-    _not_found("air", "AIR", "[81]", "a CLIP backbone with another loss"),
+    _not_found(
+        "air",
+        "AIR",
+        "[81]",
+        "a CLIP backbone with another loss",
+        "by its initials probably Yang et al., Accurate and Lightweight Learning for Specific Domain Image-Text "
+        "Retrieval, 2024",
+        "of that title not even a citation",
+    ),
     Method(
         "pe_rsitr",
         "PE-RSITR",
@@ -206,7 +218,14 @@ _ROWS = (
         "adapter stands beside each block, and heads that start from nothing learn, by all negatives first, which is "
         "ours",
     ),
-    _not_found("glgsa", "GLGSA", "[16]", "a CLIP backbone with global and local features"),
+    _not_found(
+        "glgsa",
+        "GLGSA",
+        "[16]",
+        "a CLIP backbone with global and local features",
+        "title unknown: the paper's text at hand has no reference list",
+        "neither the name nor its figures of Table I were found elsewhere",
+    ),
     Method(
         "fgvla",
         "FGVLA",
