@@ -19,6 +19,7 @@ from evidex.errors import DataError, InputError, ModelError
 from evidex.evaluation.deferral import Refinements
 from evidex.evaluation.protocol import evaluate
 from evidex.evaluation.recall import recall
+from evidex.evaluation.study.measure import measure
 from evidex.losses.total import Features
 from evidex.methods.galr import METHOD, DynamicFusion, GalrEncoder, ObjectGraph
 from evidex.methods.multivariate_rerank import multivariate_rerank
@@ -198,3 +199,9 @@ def test_without_objects_it_says_what_is_missing(config: Config, archive: Path, 
     (bare / "objects.json").unlink()
     with pytest.raises(DataError, match=r"objects\.json"):
         train(dataclasses.replace(config, data=DataConfig(path=str(bare))), device=torch.device("cpu"))
+
+
+def test_a_study_measures_both_rankings(towers: TowerEncoder, archive: Path) -> None:
+    found = measure(Model(METHOD.wrap(towers, []), 0.1), str(archive), "recall")
+    assert {"rsum", "reranked"} <= found["clean"].keys()
+    assert found["noisy"]["reranked"]["rsum"] > 0

@@ -108,8 +108,9 @@ _ROWS = (
         "network around an image pyramid, momentum copies of both towers, queues, concept targets",
         "implemented",
         "code of the authors (mcx-mcx/KAMCL), concepts from the training captions as there (504 of the 512 that it "
-        "lists for RSICD); its copies follow, and its hinges weigh, as with its batches of 100 pairs; on our towers "
-        "instead of ResNet-18 and skip-thought vectors, whose weights are not at hand",
+        "lists for RSICD); its copies follow, and its hinges weigh, as with its batches of 100 pairs; each copy "
+        "follows as a whole, where the code's loop over both towers ends with the shorter one; on our towers instead "
+        "of ResNet-18 and skip-thought vectors, whose weights are not at hand",
     ),
     Method(
         "clip",
