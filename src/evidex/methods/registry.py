@@ -97,7 +97,7 @@ _ROWS = (
         "a convolutional and recurrent network with auxiliary supervision",
         "by its initials probably Chen et al., Integrating Multisubspace Joint Learning With Multilevel Guidance for "
         "Cross-Modal Retrieval of Remote Sensing Images, 2024",
-        "that title stands in reference lists, and tables of other papers have its numbers",
+        "that title stands in a reference list, and tables of other papers have its numbers",
     ),
     Method(
         "kamcl",
