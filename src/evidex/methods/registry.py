@@ -72,8 +72,9 @@ _ROWS = (
         "Yuan et al., Exploring a Fine-Grained Multiscale Method for Cross-Modal Remote Sensing Image Retrieval, 2021",
         "network around an image pyramid, similarity of its own (no gallery), triplet loss over all negatives",
         "implemented",
-        "code of the authors (xiaoyuan1996/AMFMN, soft attention) and its loss with a fixed margin; on our towers "
-        "instead of ResNet-18 and skip-thought vectors, whose weights are not at hand",
+        "code of the authors (xiaoyuan1996/AMFMN, soft attention; Table I quotes their variant fusion on RSICD and sim "
+        "on RSITMD) and its loss with a fixed margin; on our towers instead of ResNet-18 and skip-thought vectors, "
+        "whose weights are not at hand",
     ),
     Method(
         "galr",
