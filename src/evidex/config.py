@@ -44,7 +44,7 @@ Dim = Annotated[int, Range(1, 1 << 16, f"1 to {1 << 16}")]
 SeedOrNone = Annotated[int, Range(-1, 2**63 - 1, "-1, or 0 or more, below 2^63")]
 Layers = Annotated[int, Range(0, 1024, "0 or more, at most 1024")]
 _MOST_BASES = 8
-_OWN_ROWS = ("pe_rsitr", "amfmn", "fgvla", "kamcl", "cup")  # methods whose rows in training are more than features
+_OWN_ROWS = ("pe_rsitr", "amfmn", "galr", "fgvla", "kamcl", "cup")  # methods whose rows take more than pixels or texts
 Role = Literal["captions", "labels"]
 BatchSize = Annotated[int, Range(2, MOST, f"two pairs at least, at most {MOST}")]
 
@@ -112,8 +112,8 @@ class MethodConfig(Checked):
     """Which method is trained; see ``evidex methods``."""
 
     name: Literal[
-        "", "elc", "infonce", "vsepp", "poly", "vse_infty", "pau", "pe_rsitr", "amfmn", "sirs", "fgvla", "kamcl",
-        "cup",
+        "", "elc", "infonce", "vsepp", "poly", "vse_infty", "pau", "pe_rsitr", "amfmn", "galr", "sirs", "fgvla",
+        "kamcl", "cup",
     ] = ""  # empty = loss.objective  # fmt: skip
 
 

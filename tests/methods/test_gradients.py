@@ -21,7 +21,8 @@ def test_chunks_do_not_change_the_gradient(name: str, towers: TowerEncoder, pixe
     captions = [[text, text] for text in TEXTS]
     encoder = method.wrap(towers, captions).eval()  # batch statistics and dropped places would depend on the chunks
     facts = method.facts(encoder, captions)
-    pairs = Pairs(pixels, encoder.tokenize(TEXTS), None, None, torch.arange(len(TEXTS)), facts=facts)
+    graphs = torch.rand(len(pixels), 2, 20, 20) if encoder.object_graphs else None
+    pairs = Pairs(pixels, encoder.tokenize(TEXTS), None, None, torch.arange(len(TEXTS)), facts=facts, graphs=graphs)
     found = []
     for chunk in (0, 2):
         encoder.zero_grad(set_to_none=True)

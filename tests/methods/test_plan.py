@@ -11,11 +11,11 @@ from evidex.evaluation.report.plan import load_plan, training_config
 from evidex.evaluation.study.__main__ import main
 from evidex.evaluation.study.plan import load_study
 from evidex.evaluation.study.runs import expand
-from evidex.methods.registry import ON_CLIP_ALONE, OURS, TRAINABLE
+from evidex.methods.registry import GIVEN_OBJECTS, ON_CLIP_ALONE, OURS, TRAINABLE
 
 ROOT = Path(__file__).parents[2]
 PLAN = ROOT / "configs" / "study" / "methods.toml"
-ON_TOWERS = [name for name in (*OURS, *TRAINABLE) if name not in ON_CLIP_ALONE]
+ON_TOWERS = [name for name in (*OURS, *TRAINABLE) if name not in (*ON_CLIP_ALONE, *GIVEN_OBJECTS)]
 SMALL = [
     "encoder.kind=compact", "encoder.image_size=32", "encoder.dim=16", "train.epochs=1", "train.batch_size=10",
     "train.learning_rate=1e-3",

@@ -44,3 +44,6 @@ def test_the_command_prints_the_table_without_torch() -> None:
     rows = json.loads(done.stdout)
     assert [row["name"] for row in rows] == list(METHODS)
     assert {row["state"] for row in rows} >= {"implemented", "quoted, not implemented"}
+    galr = next(row for row in rows if row["name"] == "galr")
+    assert galr["state"] == "implemented: trains where the objects of each picture are given"
+    assert "objects.json" in galr["needs"]

@@ -13,7 +13,7 @@ def command(
     """List the 17 methods of the paper's Table I: what each is, and whether it runs here."""
     import json
 
-    from evidex.methods.registry import METHODS
+    from evidex.methods.registry import METHODS, TRAINABLE
 
     if as_json:
         typer.echo(json.dumps([method.to_json() for method in METHODS.values()], ensure_ascii=False, indent=2))
@@ -21,5 +21,5 @@ def command(
     for method in METHODS.values():
         typer.secho(f"{method.title} {method.reference}: {method.words}", bold=True)
         typer.echo(f"  {method.what}\n  paper: {method.paper}\n  needs: {method.needs}\n  source: {method.source}")
-        if method.state == "implemented":
+        if method.name in TRAINABLE:
             typer.echo(f"  train: evidex train CONFIG --set method.name={method.name}")

@@ -21,6 +21,7 @@ import numpy as np
 
 from evidex.config import Role
 from evidex.data.images import decode_image
+from evidex.data.objects import OBJECTS_FILE
 from evidex.data.records import Record, Skip, read_caption_file
 from evidex.data.val_part import with_val_part
 from evidex.documents import is_file, is_folder, open_regular, read_regular
@@ -143,7 +144,7 @@ def _captions_path(folder: Path) -> Path:
     plain = folder / "captions.json"
     if is_file(plain):
         return plain
-    found = sorted(folder.glob("*.json"))
+    found = sorted(path for path in folder.glob("*.json") if path.name != OBJECTS_FILE)
     if len(found) == 1:
         return found[0]
     if not found:

@@ -11,7 +11,7 @@ Asked for labels, the same files are read without their captions, which may then
 from __future__ import annotations
 
 import reprlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -29,6 +29,8 @@ class Record:
     split: str
     captions: tuple[str, ...]
     label: str | None = None
+    home: Path | None = field(default=None, compare=False, repr=False)
+    """The folder of the file that it was read from."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def read_caption_file(path: Path, role: Role = "captions") -> CaptionFile:
         if role == "labels" and label is None:
             skipped.append(Skip(filename, "no label; image skipped"))
             continue
-        records.append(Record(filename, _text(entry, "split", where), captions, label))
+        records.append(Record(filename, _text(entry, "split", where), captions, label, path.parent))
     name = document.get("dataset")
     return CaptionFile(name if isinstance(name, str) else path.stem, tuple(records), tuple(skipped))
 

@@ -58,14 +58,23 @@ class Model:
         return self._fingerprint
 
     def encode_images(
-        self, images: Sequence[str | Path | Image], *, batch_size: int = 64, progress: Progress = silent
+        self,
+        images: Sequence[str | Path | Image],
+        *,
+        batch_size: int = 64,
+        progress: Progress = silent,
+        graphs: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return one unit row (float32) for each image, given as a path or as a Pillow image of any size and mode."""
+        """Return one unit row (float32) for each image, given as a path or as a Pillow image of any size and mode.
+
+        ``graphs`` are those of the images' objects, for a model that looks at them (`object_graphs`).
+        """
         rows = np.empty((len(images), self.dim), dtype=np.float32)
         for start in range(0, len(images), batch_size):
             part = images[start : start + batch_size]
             pixels = np.stack([self.encoder.prepare_image(_open(image)) for image in part])
-            rows[start : start + len(part)] = self.encode_pixels(pixels, batch_size=batch_size)
+            known = None if graphs is None else graphs[start : start + len(part)]
+            rows[start : start + len(part)] = self.encode_pixels(pixels, batch_size=batch_size, graphs=known)
             progress(start + len(part), len(images))
         return rows
 
@@ -86,9 +95,16 @@ class Model:
         """Whether rows are compared by inner product, as a gallery does it."""
         return bool(getattr(self.encoder, "inner_product", True))
 
+    @property
+    def object_graphs(self) -> bool:
+        """Whether it looks at the graph of a picture's objects besides its pixels."""
+        return bool(getattr(self.encoder, "object_graphs", False))
+
     def check_inner_product(self) -> None:
         if not self.inner_product:
             raise ModelError("this model compares pictures and texts pair by pair; a gallery needs one without that")
+        if self.object_graphs:
+            raise ModelError("this model looks at a detector's objects too; a gallery needs one for pixels alone")
 
     def similarity(self, images: np.ndarray, texts: np.ndarray) -> np.ndarray:
         """Compare rows of pictures with rows of texts as the model's method does it, (images, texts) float32."""
@@ -106,12 +122,23 @@ class Model:
         """Whether the encoder takes the whole of ``text``: one word more would make a difference."""
         return self.encoder.reads_all(text)
 
-    def encode_pixels(self, pixels: Any, *, batch_size: int = 64, progress: Progress = silent) -> np.ndarray:
+    def reranked(self, scores: np.ndarray) -> np.ndarray | None:
+        """Similarities (queries, answers) as the model's method ranks them again; None where it does not."""
+        again = getattr(self.encoder, "reranked", None)
+        return None if again is None else again(scores)
+
+    def encode_pixels(
+        self, pixels: Any, *, batch_size: int = 64, progress: Progress = silent, graphs: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return unit rows for pictures that ``encoder.prepare_image`` made, (n, 3, s, s) uint8, numpy's or torch's."""
         rows = np.empty((len(pixels), self.dim), dtype=np.float32)
         for start in range(0, len(pixels), batch_size):
             part = pixels[start : start + batch_size]
-            rows[start : start + len(part)] = self.encoder.embed_pixels(part)
+            if graphs is None:
+                rows[start : start + len(part)] = self.encoder.embed_pixels(part)
+            else:
+                known = graphs[start : start + len(part)]
+                rows[start : start + len(part)] = self.encoder.embed_with(part, known)  # type: ignore[attr-defined]
             progress(start + len(part), len(pixels))
         return rows
 

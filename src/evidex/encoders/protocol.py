@@ -31,6 +31,9 @@ class DualEncoder(nn.Module, ABC):
     inner_product: bool = True
     """Whether rows are unit vectors that an inner product compares; others know `similarity` alone."""
 
+    object_graphs: bool = False
+    """Whether it looks at the graph of a picture's objects besides its pixels; see `image_features_with`."""
+
     @abstractmethod
     def prepare_image(self, image: Image) -> np.ndarray:
         """Return ``image`` (RGB) as uint8 (3, image_size, image_size)."""
@@ -58,6 +61,11 @@ class DualEncoder(nn.Module, ABC):
         """What a loss is given of the pictures, one row each: the features, unless a method needs more in training."""
         return self.image_features(pixels)
 
+    def image_features_with(self, pixels: torch.Tensor, graphs: torch.Tensor) -> torch.Tensor:
+        """`image_features` of pictures whose graphs of objects (n, 2, 20, 20) are known."""
+        del graphs
+        return self.image_features(pixels)
+
     def text_outputs(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
         """The same of the sentences."""
         return self.text_features(tokens)
@@ -65,6 +73,11 @@ class DualEncoder(nn.Module, ABC):
     def similarity(self, images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
         """Compare rows of pictures (n, dim) with rows of sentences (m, dim): (n, m)."""
         return images @ texts.T
+
+    def reranked(self, scores: NDArray[Any]) -> NDArray[np.float64] | None:
+        """The similarities of queries to answers (n, m) as its method ranks them again; None where it does not."""
+        del scores
+        return None
 
     def own_uncertainty(self, rows: torch.Tensor, modality: Modality) -> torch.Tensor | None:
         """How unsure the encoder itself is of each of ``rows``; None where it has no such measure."""
@@ -95,6 +108,13 @@ class DualEncoder(nn.Module, ABC):
     def embed_pixels(self, pixels: np.ndarray | torch.Tensor) -> NDArray[np.float32]:
         given = torch.from_numpy(np.array(pixels)) if isinstance(pixels, np.ndarray) else pixels
         return _rows(self.image_features(given.to(self.device)))
+
+    @torch.inference_mode()
+    def embed_with(self, pixels: np.ndarray | torch.Tensor, graphs: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The same of pictures whose graphs of objects are known."""
+        given = torch.from_numpy(np.array(pixels)) if isinstance(pixels, np.ndarray) else pixels
+        known = torch.from_numpy(np.array(graphs)).to(self.device)
+        return _rows(self.image_features_with(given.to(self.device), known))
 
     @torch.inference_mode()
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:

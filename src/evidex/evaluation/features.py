@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.data.object_graphs import graphs_of
 from evidex.errors import InputError
 from evidex.progress import Progress, silent
 
@@ -132,12 +133,19 @@ def encode_images(
     wanted = range(len(images)) if indices is None else indices
     if not len(wanted):
         raise InputError("there are no images to encode; give at least one")
+    graphs = graphs_for(model, images)
     parts = []
     for start in range(0, len(wanted), _IMAGES_IN_MEMORY):
-        chunk = [images.open_image(int(i)) for i in wanted[start : start + _IMAGES_IN_MEMORY]]
-        parts.append(model.encode_images(chunk, batch_size=batch_size))
-        progress(start + len(chunk), len(wanted))
+        places = [int(i) for i in wanted[start : start + _IMAGES_IN_MEMORY]]
+        known: dict[str, Any] = {} if graphs is None else {"graphs": graphs[places]}
+        parts.append(model.encode_images([images.open_image(i) for i in places], batch_size=batch_size, **known))
+        progress(start + len(places), len(wanted))
     return np.concatenate(parts)
+
+
+def graphs_for(model: object, images: Any) -> NDArray[np.float32] | None:
+    """The graphs of the objects in all of ``images``, if ``model`` looks at them."""
+    return graphs_of(images.records) if getattr(model, "object_graphs", False) else None
 
 
 def _distinct_rows(features: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -30,6 +30,7 @@ from evidex.evaluation.noisy import NoisySplit
 from evidex.evaluation.out_of_domain_pictures import out_of_domain_pictures
 from evidex.evaluation.query_uncertainty import SCORE_NAMES, uncertainty_scores
 from evidex.evaluation.recall import BestRanks, Recall, best_ranks_i2t, best_ranks_t2i, recall, recall_of
+from evidex.evaluation.reranking import reranked_recall
 from evidex.evaluation.result import DirectionResult, Evaluation, ScoreQuality, Subject
 from evidex.evaluation.scene_names import SceneNames, scene_names
 from evidex.evaluation.selective import auroc, selective
@@ -71,6 +72,8 @@ def evaluate(
     judge = judge_of(model)
     if refinements.ratios and not judge.inner:
         raise InputError("this model's rows cannot be averaged, so its queries cannot be refined; leave --defer out")
+    if refinements.ratios and getattr(model, "object_graphs", False):
+        raise InputError("a varied picture has no objects of its own to look at; leave --defer out for this model")
     noisy = None if noisy_seed is None else NoisySplit(dataset, noisy_seed, severity=severity)
     split: Split = dataset if noisy is None else noisy
     stages = Stages(progress, _work(dataset, noisy, refinements.ratios, absent))
@@ -101,6 +104,7 @@ def evaluate(
         deferral=deferral,
         scene_names=name_scenes(model, encoded.images, labels),
         encoded=encoded,
+        reranked=reranked_recall(model, encoded),
     )
 
 

@@ -117,6 +117,8 @@ class Evaluation:
     """Where it was asked for: captions against their twins."""
     encoded: Encoded | None = None
     """The features, for figures that show answers."""
+    reranked: Recall | None = None
+    """Recall after the method ranked the answers again, where it does."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -132,6 +134,7 @@ class Evaluation:
             "temperature": self.temperature,
             "recall": self.recall.to_json(),
             "clean_recall": None if self.clean_recall is None else self.clean_recall.to_json(),
+            **({} if self.reranked is None else {"reranked": self.reranked.to_json()}),
             "uncertainty": {"i2t": self.i2t.to_json(), "t2i": self.t2i.to_json()},
             "deferral": [step.to_json() for step in self.deferral],
             "scene_names": None if self.scene_names is None else self.scene_names.to_json(),

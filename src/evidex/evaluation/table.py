@@ -64,6 +64,8 @@ def recall_table(evaluation: Evaluation) -> Table:
         _add_recall(table, f"noisy, seed {subject.noisy_seed}", evaluation.recall)
     else:
         _add_recall(table, "clean", evaluation.recall)
+    if evaluation.reranked is not None:
+        _add_recall(table, "ranked again", evaluation.reranked)
     for step in evaluation.deferral:
         _add_recall(table, f"refined, ρ = {step.ratio:g}", step.recall)
     return table

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn.functional import interpolate, relu
 
-from evidex.encoders.protocol import DualEncoder
+from evidex.encoders.protocol import DualEncoder, PlacedEncoder
 from evidex.losses.contrastive import all_triplets_loss
 from evidex.losses.total import Features
 from evidex.methods.protocol import Implementation, MethodLesson, placed
@@ -49,6 +49,16 @@ class VisualSelfAttention(nn.Module):
 
 def _as_large(grid: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return interpolate(grid, other.shape[2:], mode="nearest")
+
+
+def pyramid_sides(towers: PlacedEncoder) -> list[int]:
+    """The sides of the four grids that the image tower makes of a picture."""
+    was_training = towers.training
+    with torch.no_grad():
+        blank = torch.zeros(1, 3, towers.image_size, towers.image_size, device=towers.device)
+        sides = [int(grid.shape[-1]) for grid in towers.eval().image_pyramid(blank)]
+    towers.train(was_training)
+    return sides
 
 
 class AmfmnEncoder(MethodEncoder):
@@ -94,13 +104,7 @@ class Amfmn(Implementation):
 
     def wrap(self, base: DualEncoder, captions: Sequence[Sequence[str]]) -> DualEncoder:
         del captions
-        towers = placed(base, "AMFMN")
-        was_training = base.training
-        with torch.no_grad():
-            blank = torch.zeros(1, 3, base.image_size, base.image_size, device=base.device)
-            sides = [int(grid.shape[-1]) for grid in towers.eval().image_pyramid(blank)]
-        base.train(was_training)
-        return AmfmnEncoder(base, {"sides": sides})
+        return AmfmnEncoder(base, {"sides": pyramid_sides(placed(base, "AMFMN"))})
 
     def rebuild(self, base: DualEncoder, options: dict[str, Any]) -> DualEncoder:
         return AmfmnEncoder(base, options)

@@ -19,6 +19,7 @@ from torch.nn.functional import binary_cross_entropy, cross_entropy, normalize, 
 from evidex.encoders.protocol import DualEncoder, Modality
 from evidex.losses.contrastive import hardest_triplet_loss
 from evidex.losses.total import Features
+from evidex.methods.amfmn import pyramid_sides
 from evidex.methods.concepts import concept_targets, concept_words, words_of
 from evidex.methods.protocol import Implementation, MethodLesson, placed
 from evidex.methods.vse_infty import RankPooling
@@ -195,12 +196,7 @@ class Kamcl(Implementation):
     """Hinges of the batch, contrast with the queues, and from the twelfth epoch concepts."""
 
     def wrap(self, base: DualEncoder, captions: Sequence[Sequence[str]]) -> DualEncoder:
-        towers = placed(base, "KAMCL")
-        was_training = base.training
-        with torch.no_grad():
-            blank = torch.zeros(1, 3, base.image_size, base.image_size, device=base.device)
-            side = int(towers.eval().image_pyramid(blank)[0].shape[-1])
-        base.train(was_training)
+        side = pyramid_sides(placed(base, "KAMCL"))[0]
         return KamclEncoder(base, {"side": side, "words": concept_words(captions, base.dim)}, learning=True)
 
     def rebuild(self, base: DualEncoder, options: dict[str, Any]) -> DualEncoder:

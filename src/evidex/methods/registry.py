@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-State = Literal["implemented", "measured", "quoted"]
-"""Trained here; a published model that is measured and not trained; numbers quoted from the paper alone."""
+State = Literal["implemented", "given objects", "measured", "quoted"]
+"""Trained here; trained here if a detector's objects are given; a published model that is measured and not trained;
+numbers quoted from the paper alone."""
 
 STATE_WORDS = {
     "implemented": "implemented",
+    "given objects": "implemented: trains where the objects of each picture are given",
     "measured": "implemented: measured, not trained",
     "quoted": "quoted, not implemented",
 }
@@ -44,18 +46,20 @@ class Method:
         return {**asdict(self), "state": self.words}
 
 
-def _not_found(name: str, title: str, reference: str, what: str, seen: str = "") -> Method:
+def _not_found(name: str, title: str, reference: str, what: str, paper: str, seen: str) -> Method:
     """A row whose definition could not be read anywhere."""
     return Method(
         name,
         title,
         reference,
         what,
-        "title unknown: the paper's text at hand has no reference list",
+        paper,
         "its definition",
         "quoted",
-        "looked for three times, in repository names, in file contents, in pages on remote-sensing image–text "
-        f"retrieval and in lists of its papers: neither code nor a text that defines it{seen}",
+        "looked for four times by name, title and authors: in names of repositories, contents of files, issues, pages "
+        "on remote-sensing image–text retrieval and two lists of its papers (jaychempan/Awesome-RSITR, "
+        "BaolanChen/Awesome-Remote-Sensing-Cross-Modal-Image-Text-Retrieval): neither code nor a text that defines "
+        f"it; {seen}",
     )
 
 
@@ -68,27 +72,33 @@ _ROWS = (
         "Yuan et al., Exploring a Fine-Grained Multiscale Method for Cross-Modal Remote Sensing Image Retrieval, 2021",
         "network around an image pyramid, similarity of its own (no gallery), triplet loss over all negatives",
         "implemented",
-        "code of the authors (xiaoyuan1996/AMFMN, soft attention) and its loss with a fixed margin; on our towers "
-        "instead of ResNet-18 and skip-thought vectors, whose weights are not at hand",
+        "code of the authors (xiaoyuan1996/AMFMN, soft attention; Table I quotes their variant fusion on RSICD and sim "
+        "on RSITMD) and its loss with a fixed margin; on our towers instead of ResNet-18 and skip-thought vectors, "
+        "whose weights are not at hand",
     ),
     Method(
         "galr",
         "GaLR",
         "[9]",
-        "global features fused with a graph over detected objects",
+        "visual self-attention over the whole picture fused with a graph over detected objects; a second ranking",
         "Yuan et al., Remote Sensing Cross-Modal Text-Image Retrieval Based on Global and Local Information, 2022",
-        "an object detector's 20 × 20 representation and adjacency of every picture, which any other archive lacks",
-        "quoted",
-        "code of the authors (xiaoyuan1996/GaLR) was read: the network is there, but of its input, the matrices "
-        "local_rep and adj_matrix of each picture, only a note that they belong into a folder; neither they nor "
-        "the detector that makes them are published with it, and without them it would be another method",
+        "network around an image pyramid, triplet loss over all negatives; beside the captions objects.json, what a "
+        "detector of DOTA's classes found in each picture, or objects.npz, the authors' matrices (docs/data.md)",
+        "given objects",
+        "code of the authors (xiaoyuan1996/GaLR): graph convolutions, fusion, loss and second ranking; the fusion has "
+        "two weights, where the code takes the first twice, which a cosine cancels; the graph of boxes is ours, since "
+        "neither the code nor a readable text says how its matrices are made (those of RSICD and RSITMD are in its "
+        "repository, in files that were not at hand here); on our towers instead of ResNet-18 and skip-thought "
+        "vectors; Table I quotes it with the second ranking",
     ),
     _not_found(
         "smlgn",
         "SMLGN",
         "[34]",
         "a convolutional and recurrent network with auxiliary supervision",
-        "; tables of other papers have its numbers",
+        "by its initials probably Chen et al., Integrating Multisubspace Joint Learning With Multilevel Guidance for "
+        "Cross-Modal Retrieval of Remote Sensing Images, 2024",
+        "that title stands in a reference list, and tables of other papers have its numbers",
     ),
     Method(
         "kamcl",
@@ -99,8 +109,9 @@ _ROWS = (
         "network around an image pyramid, momentum copies of both towers, queues, concept targets",
         "implemented",
         "code of the authors (mcx-mcx/KAMCL), concepts from the training captions as there (504 of the 512 that it "
-        "lists for RSICD); its copies follow, and its hinges weigh, as with its batches of 100 pairs; on our towers "
-        "instead of ResNet-18 and skip-thought vectors, whose weights are not at hand",
+        "lists for RSICD); its copies follow, and its hinges weigh, as with its batches of 100 pairs; each copy "
+        "follows as a whole, where the code's loop over both towers ends with the shorter one; on our towers instead "
+        "of ResNet-18 and skip-thought vectors, whose weights are not at hand",
     ),
     Method(
         "clip",
@@ -188,7 +199,15 @@ _ROWS = (
         "code of the authors (leolee99/PAU, Image-Text-Retrieval) with the weights of its ViT-B/32 command; "
         "re-ranking, off there too, is left out",
     ),
-    _not_found("air", "AIR", "[81]", "a CLIP backbone with another loss"),
+    _not_found(
+        "air",
+        "AIR",
+        "[81]",
+        "a CLIP backbone with another loss",
+        "by its initials probably Yang et al., Accurate and Lightweight Learning for Specific Domain Image-Text "
+        "Retrieval, 2024",
+        "of that title not even a citation",
+    ),
     Method(
         "pe_rsitr",
         "PE-RSITR",
@@ -201,7 +220,14 @@ _ROWS = (
         "adapter stands beside each block, and heads that start from nothing learn, by all negatives first, which is "
         "ours",
     ),
-    _not_found("glgsa", "GLGSA", "[16]", "a CLIP backbone with global and local features"),
+    _not_found(
+        "glgsa",
+        "GLGSA",
+        "[16]",
+        "a CLIP backbone with global and local features",
+        "title unknown: the paper's text at hand has no reference list",
+        "neither the name nor its figures of Table I were found elsewhere",
+    ),
     Method(
         "fgvla",
         "FGVLA",
@@ -231,4 +257,5 @@ _ROWS = (
 METHODS: dict[str, Method] = {row.name: row for row in _ROWS}
 OURS = ("elc",)
 ON_CLIP_ALONE = ("cup",)
-TRAINABLE = tuple(row.name for row in _ROWS if row.state == "implemented")
+GIVEN_OBJECTS = tuple(row.name for row in _ROWS if row.state == "given objects")
+TRAINABLE = tuple(row.name for row in _ROWS if row.state in ("implemented", "given objects"))

@@ -1,4 +1,6 @@
-"""A folder of rendered scenes in the form of any other captioned dataset: ``captions.json`` and ``images/``."""
+"""A folder of rendered scenes in the form of any other captioned dataset: ``captions.json`` and ``images/``.
+
+What was drawn where is in ``objects.json``, in the form in which a detector's finds are read."""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from evidex.data.objects import OBJECTS_FILE, objects_document
 from evidex.documents import parse_json
 from evidex.errors import DataError, InputError
 from evidex.files import check_folder, sync_directory, write_json_atomic
@@ -22,7 +25,7 @@ from evidex.scenes.scene import KINDS, LARGEST, SMALLEST, Scene, render_scene
 DATASET = "evidex-sample"
 MARKER = "rendered.json"
 _FORMAT = 1
-_CONTENTS = frozenset({"captions.json", "images", MARKER})
+_CONTENTS = frozenset({"captions.json", "images", OBJECTS_FILE, MARKER})
 _JPEG_QUALITY = 90
 _PLACES = 1
 """Marks the random stream of places and times, so that the pixels do not depend on them."""
@@ -131,7 +134,7 @@ def _write(
 ) -> Mapping[str, int]:
     images = workspace / "images"
     images.mkdir()
-    records = []
+    records, found = [], {}
     for index in range(count):
         scene = scene_at(index, seed=seed, size=size)
         filename = f"{scene.kind}_{index:05d}.{'tif' if georeferenced else 'jpg'}"
@@ -142,10 +145,11 @@ def _write(
             write_geotiff(images / filename, scene.image, place)
         else:
             Image.fromarray(scene.image).save(images / filename, "JPEG", quality=_JPEG_QUALITY)
-        captions = list(scene.captions)
+        captions, found[filename] = list(scene.captions), scene.objects
         records.append({"filename": filename, "split": split_of(index), "label": scene.kind, "captions": captions})
         progress(index + 1, count)
     write_json_atomic(workspace / "captions.json", {"dataset": DATASET, "images": records})
+    write_json_atomic(workspace / OBJECTS_FILE, objects_document(found))
     marker = {"format": _FORMAT, "dataset": DATASET, "count": count, "seed": seed, "size": size}
     write_json_atomic(workspace / MARKER, {**marker, "georeferenced": georeferenced})
     return dict(Counter(str(record["split"]) for record in records))

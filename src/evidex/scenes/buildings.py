@@ -74,7 +74,9 @@ def tank(canvas: Canvas, centre: complex, radius: float, colour: str) -> None:
     """Draw a cylindrical tank with a rim, a lit roof and stairs."""
     dice = canvas.dice
     top = varied(ROOF.tinted(roof(colour, dice).rgb), dice, 0.03)
-    canvas.cast(oval(centre, 2 * radius, 2 * radius, corners=20), radius * dice.between(0.6, 0.9))
+    rim = oval(centre, 2 * radius, 2 * radius, corners=20)
+    canvas.mark("storage tank", rim)
+    canvas.cast(rim, radius * dice.between(0.6, 0.9))
     canvas.disc(centre, radius, top.lit(0.84))
     sun = -canvas.light.away * canvas.turn.conjugate()
     canvas.disc(centre, radius * 0.93, top)
@@ -90,10 +92,11 @@ def pool(canvas: Canvas, centre: complex, length: float, axis: complex, round_sh
     if round_shape:
         outline = blob(centre, length / 2.0, canvas.dice, 0.3, 24)
         canvas.polygon([centre + (p - centre) * 1.25 for p in outline], edge)
-        canvas.polygon(outline, POOL)
     else:
+        outline = capsule(centre, length, length * 0.5, axis, 6)
         canvas.polygon(rectangle(centre, length + 5, length * 0.5 + 5, axis), edge)
-        canvas.polygon(capsule(centre, length, length * 0.5, axis, 6), POOL)
+    canvas.polygon(outline, POOL)
+    canvas.mark("swimming pool", outline)
 
 
 def shaded_disc(canvas: Canvas, centre: complex, radius: float, height: float, rgb: RGB) -> None:

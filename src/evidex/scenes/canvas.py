@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from PIL import Image, ImageDraw
 
+from evidex.data.objects import FoundObject
 from evidex.scenes.dice import Dice
 from evidex.scenes.light import Light, Season
 from evidex.scenes.materials import RGB, Material
@@ -52,6 +53,7 @@ class Canvas:
         self._middle = fine / 2.0
         self._linear = self.turn * self._scale
         self.trees: list[Tree] = []
+        self.objects: list[FoundObject] = []
 
     def fill(self, material: Material) -> None:
         """Cover everything, as the ground does."""
@@ -141,6 +143,15 @@ class Canvas:
             if isinstance(pixel, tuple) and pixel[3]:
                 return False
         return True
+
+    def mark(self, kind: str, outline: Sequence[complex]) -> None:
+        """Note that an object fills ``outline``, if the middle of its box lies in the image."""
+        placed, fine = self.screen(outline), self.colour.width
+        left, right = min(x for x, _ in placed) / fine, max(x for x, _ in placed) / fine
+        top, bottom = min(y for _, y in placed) / fine, max(y for _, y in placed) / fine
+        if 0 <= left + right <= 2 and 0 <= top + bottom <= 2:
+            box = max(0.0, left), max(0.0, top), min(1.0, right), min(1.0, bottom)
+            self.objects.append(FoundObject(kind, 1.0, box))
 
     def tree(self, z: complex, radius: float, rgb: RGB | None = None) -> None:
         """Plant a tree unless something solid is there or the point is far outside."""

@@ -25,6 +25,7 @@ def pitch(canvas: Canvas, centre: complex, length: float, width: float, axis: co
     for i in range(stripes):
         at = centre + axis * length * ((i + 0.5) / stripes - 0.5)
         canvas.polygon(rectangle(at, length / stripes + 0.2, width, axis), turf.lit(1.0 + 0.08 * (i % 2)))
+    canvas.mark("soccer ball field", rectangle(centre, length, width, axis))
     frame = rectangle(centre, length * 0.92, width * 0.9, axis)
     outline(canvas, frame, 0.6)
     canvas.line((centre - axis * 0.45j * width, centre + axis * 0.45j * width), 0.6, PAINT)
@@ -39,6 +40,7 @@ def outline(canvas: Canvas, points: list[complex], width: float, paint: Material
 
 
 def running_track(canvas: Canvas, length: float, width: float, surface: Material, lanes: int = 5) -> None:
+    canvas.mark("ground track field", capsule(0j, length, width))
     canvas.polygon(capsule(0j, length, width), surface)
     for i in range(1, lanes):
         shrink = 2.4 * i
@@ -57,6 +59,7 @@ def diamond(canvas: Canvas, home: complex, towards: complex, radius: float, clay
         return [home, *(home + towards * cmath.rect(r, -spread + 2 * spread * i / steps) for i in range(steps + 1))]
 
     turf = varied(LAWN, dice, 0.1)._replace(solid=True)
+    canvas.mark("baseball diamond", fan(radius))
     canvas.polygon(fan(radius, math.pi / 4 + 0.06), clay)
     canvas.polygon([home + (p - home) * 0.94 for p in fan(radius)], turf)
     bases = radius * 0.36
@@ -78,6 +81,7 @@ def court(
     rim = Material((64, 104, 70) if colour != "green" else (146, 92, 72), grain=20, mottle=30)
     canvas.polygon(rectangle(centre, length * 1.22, width * 1.4, axis), rim)
     canvas.polygon(rectangle(centre, length, width, axis), play)
+    canvas.mark("basketball court" if basketball else "tennis court", rectangle(centre, length, width, axis))
     outline(canvas, rectangle(centre, length, width, axis), 0.6)
     canvas.line((centre - axis * 0.5j * width, centre + axis * 0.5j * width), 0.5, PAINT)
     if basketball:

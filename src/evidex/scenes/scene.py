@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.data.objects import FoundObject
 from evidex.errors import InputError
 from evidex.scenes.canvas import Canvas
 from evidex.scenes.captions import Attribute, Facts, five
@@ -39,6 +40,8 @@ class Scene:
     image: NDArray[np.uint8]
     captions: tuple[str, ...]
     attributes: Mapping[str, Attribute]
+    objects: tuple[FoundObject, ...] = ()
+    """What of DOTA's classes was drawn, and where."""
 
 
 def render_scene(kind: str, rng: np.random.Generator, size: int = 224) -> Scene:
@@ -51,4 +54,5 @@ def render_scene(kind: str, rng: np.random.Generator, size: int = 224) -> Scene:
     canvas = Canvas(size, dice, Light.drawn(dice), Season.drawn(dice))
     facts = _DRAW[kind](canvas)
     captions = five(facts, dice)
-    return Scene(kind=kind, image=develop(canvas), captions=captions, attributes=facts.attributes)
+    image = develop(canvas)
+    return Scene(kind, image, captions, attributes=facts.attributes, objects=tuple(canvas.objects))

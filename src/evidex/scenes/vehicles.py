@@ -20,6 +20,7 @@ from evidex.scenes.materials import (
 def car(canvas: Canvas, centre: complex, axis: complex, scale: float = 1.0) -> None:
     paint = ROOF._replace(rgb=canvas.dice.pick(CAR_COLOURS), grain=8, mottle=0)
     body = rectangle(centre, 4.6 * scale, 2.1 * scale, axis)
+    canvas.mark("small vehicle", body)
     canvas.cast(body, 1.3)
     canvas.polygon(body, paint)
     canvas.polygon(rectangle(centre + 0.7 * scale * axis, 0.9 * scale, 1.7 * scale, axis), GLASS)
@@ -28,6 +29,7 @@ def car(canvas: Canvas, centre: complex, axis: complex, scale: float = 1.0) -> N
 def truck(canvas: Canvas, centre: complex, axis: complex) -> None:
     dice = canvas.dice
     body = rectangle(centre, 9.0, 2.6, axis)
+    canvas.mark("large vehicle", body)
     canvas.cast(body, 3.0)
     canvas.polygon(body, roof(dice.pick(("white", "white", "gray", "blue")), dice))
     canvas.polygon(rectangle(centre + 5.2 * axis, 1.8, 2.4, axis), GLASS.lit(1.5))
@@ -51,6 +53,7 @@ def plane(canvas: Canvas, centre: complex, nose: complex, length: float, colour:
         )
     fuselage = [at(0.5, 0.0), at(0.45, 0.04), at(0.36, 0.055), at(-0.3, 0.055), at(-0.5, 0.012)]
     fuselage += [at(-0.5, -0.012), at(-0.3, -0.055), at(0.36, -0.055), at(0.45, -0.04)]
+    canvas.mark("plane", [point for shape in (*shapes, fuselage) for point in shape])
     for shape in (*shapes, fuselage):
         canvas.cast(shape, 0.16 * length)
     for shape in shapes:
@@ -73,6 +76,7 @@ def ship(canvas: Canvas, centre: complex, bow: complex, length: float, colour: s
 
     outline = [at(0.5, 0), at(0.3, 0.42), at(0.1, 0.5), at(-0.46, 0.46), at(-0.5, 0.3)]
     outline += [at(-0.5, -0.3), at(-0.46, -0.46), at(0.1, -0.5), at(0.3, -0.42)]
+    canvas.mark("ship", outline)
     canvas.cast(outline, 2.0 + 0.05 * length)
     canvas.polygon(outline, hull)
     if length > 24:

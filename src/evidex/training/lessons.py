@@ -45,7 +45,7 @@ class Lessons:
             has_twin = torch.from_numpy(twinned).to(device) if self.twins else None
         else:
             tokens = self._plain_tokens(sentences, rows, encoder, generator)
-        image, text = self.mentors.image, self.mentors.text
+        image, text, graphs = self.mentors.image, self.mentors.text, self.split.graphs
         images = torch.from_numpy(batch.images).to(device)
         return Pairs(
             pixels,
@@ -58,6 +58,7 @@ class Lessons:
             has_twin=has_twin,
             labels=self._labelled(label_rows, device),
             facts=None if self.facts is None else self.facts[images],
+            graphs=None if graphs is None else torch.from_numpy(graphs[batch.images]).to(device),
         )
 
     def _pixels(

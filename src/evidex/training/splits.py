@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from evidex.data.datasets import Dataset
+from evidex.data.object_graphs import graphs_of
 from evidex.data.pixels import prepared_pixels
 from evidex.encoders.protocol import DualEncoder
 from evidex.progress import Progress
@@ -25,6 +26,8 @@ class PreparedSplit:
     sentences: Sentences
     tokens: dict[str, torch.Tensor]
     lengths: np.ndarray
+    graphs: np.ndarray | None = None
+    """Those of the pictures' objects, where the encoder looks at them."""
 
     def pictures(self, rows: np.ndarray) -> torch.Tensor:
         """The pixels of ``rows``, where they are."""
@@ -53,4 +56,5 @@ def prepare_split(dataset: Dataset, encoder: DualEncoder, progress: Progress) ->
     tokens = encoder.tokenize(sentences.texts)
     mask = tokens.get("attention_mask", torch.ones_like(tokens["input_ids"]))
     on_device = {name: ids.to(encoder.device) for name, ids in tokens.items()}
-    return PreparedSplit(dataset, pixels, sentences, on_device, mask.sum(1).numpy())
+    graphs = graphs_of(dataset.records) if encoder.object_graphs else None
+    return PreparedSplit(dataset, pixels, sentences, on_device, mask.sum(1).numpy(), graphs)

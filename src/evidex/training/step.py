@@ -50,6 +50,7 @@ class Pairs:
     has_twin: torch.Tensor | None = None  # (m · K,) None where no twins are there
     labels: Labelled | None = None
     facts: torch.Tensor | None = None
+    graphs: torch.Tensor | None = None  # of the pictures' objects
 
 
 def take_step(
@@ -95,6 +96,8 @@ def compute_gradients(
     whole = len(images) == 1  # then the first run's graph is kept instead of running again
 
     def image_chunk(part: slice) -> torch.Tensor:
+        if pairs.graphs is not None:
+            return encoder.image_features_with(pairs.pixels[part], pairs.graphs[part])
         return encoder.image_outputs(pairs.pixels[part])
 
     def text_chunk(part: slice) -> torch.Tensor:

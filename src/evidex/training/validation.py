@@ -70,7 +70,7 @@ def validate(encoder: DualEncoder, val: Val) -> Validation:
 
 
 def _recall(model: Model, split: PreparedSplit) -> Recall:
-    images = model.encode_pixels(split.pixels, batch_size=256)
+    images = model.encode_pixels(split.pixels, batch_size=256, graphs=split.graphs)
     texts = model.encode_texts(split.sentences.texts)[split.sentences.of_caption]
     return recall(match(images, texts, model.similarity).similarity, split.dataset.image_of_caption)
 

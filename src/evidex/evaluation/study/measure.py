@@ -22,29 +22,34 @@ RATIOS = (0.0, 0.1)
 
 def measure(model: Model, dataset_path: str, kind: Measure) -> dict[str, Any]:
     """Recall on the clean and the noisy split; with "scores" the uncertainty, with "all" refinement as well."""
-    from evidex.evaluation.features import Encoded, encode_texts, match
+    from evidex.evaluation.features import Encoded, encode_texts, graphs_for, match
     from evidex.evaluation.judge import judge_of
     from evidex.evaluation.protocol import evaluate_encoded, out_of_domain_features
     from evidex.evaluation.recall import recall
+    from evidex.evaluation.reranking import reranked_recall
 
     found: dict[str, Any] = {}
     dataset, noisy = _splits(dataset_path)
     for name, split in (("clean", dataset), ("noisy", noisy)):
-        images = model.encode_pixels(_pixels(dataset_path, name, model), batch_size=256)
+        pixels = _pixels(dataset_path, name, model)
+        images = model.encode_pixels(pixels, batch_size=256, graphs=graphs_for(model, dataset))
         texts, owner = encode_texts(model, split.captions, batch_size=256), dataset.image_of_caption
         encoded = Encoded(images, texts, owner, compare=model.similarity)
         if kind == "recall":
             similarity = match(images, texts, model.similarity).similarity
             found[name] = recall(similarity, dataset.image_of_caption).to_json()
-            continue
-        extra: dict[str, Any] = {}
-        if name == "clean":
-            labels = [record.label for record in dataset.records]
-            extra = {"labels": labels if all(labels) else None, "out_of_domain": out_of_domain_features(model)}
         else:
-            encoded = replace(encoded, degraded_images=noisy.noisy, degraded_captions=noisy.changed_captions)
-        found[name] = evaluate_encoded(encoded, judge_of(model), **extra).to_json()
-        if kind == "all" and model.inner_product:
+            extra: dict[str, Any] = {}
+            if name == "clean":
+                labels = [record.label for record in dataset.records]
+                extra = {"labels": labels if all(labels) else None, "out_of_domain": out_of_domain_features(model)}
+            else:
+                encoded = replace(encoded, degraded_images=noisy.noisy, degraded_captions=noisy.changed_captions)
+            found[name] = evaluate_encoded(encoded, judge_of(model), **extra).to_json()
+        again = reranked_recall(model, encoded)
+        if again is not None:
+            found[name]["reranked"] = again.to_json()
+        if kind == "all" and model.inner_product and not model.object_graphs:
             found[name] |= _refined(model, split, encoded)
     return found
 

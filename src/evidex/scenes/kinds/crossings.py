@@ -48,6 +48,7 @@ def bridge(canvas: Canvas) -> Facts:
     cars = 0
     for x in [dice.between(-15, 15)] if bridges == 1 else [-dice.between(16, 34), dice.between(16, 34)]:
         span = (complex(x, -width / 2), complex(x, width / 2))
+        canvas.mark("bridge", rectangle(complex(x, 0), width, deck, 1j))
         canvas.cast_line(span, deck + 3, 9.0)
         for at, axis in stations(span, 16.0):
             canvas.polygon(rectangle(at, 2.4, deck + 7, axis), CONCRETE.lit(1.1))
