@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evidex.data.function_words import FUNCTION_WORDS
 from evidex.encoders.domain import MOSTLY_UNKNOWN, OUT_OF_DOMAIN, Domain, words_of
+from evidex.retrieval.content import names_something
 from evidex.retrieval.filters import Target
 from evidex.retrieval.queries import Asking, Direction, Query
 from evidex.retrieval.spelling import Mended, question_of
@@ -39,6 +40,8 @@ class Reading:
     """Whether the question is longer than what the model reads."""
     mended: tuple[Mended, ...] = ()
     """Slips of the pen that were read as what was probably meant."""
+    names_nothing: bool = False
+    """Whether there is nothing in the question that could be looked for."""
 
 
 READ_WHOLE = Reading()
@@ -96,6 +99,8 @@ def readings(
 
 def _reading(model: Model, query: str, outlying: float) -> Reading:
     """``outlying``: the share of the texts that did not train which lie less far outside of what was taught."""
+    if not names_something(query):
+        return Reading(names_nothing=True)
     known = model.domain
     question = question_of(query, known)
     in_part = not model.reads_all(question.text)

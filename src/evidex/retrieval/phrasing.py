@@ -9,8 +9,13 @@ from __future__ import annotations
 import re
 
 _POLITE = r"(?:please\s+)?(?:(?:can|could)\s+you\s+(?:please\s+)?)?"
+_THING = (  # that begins like a request
+    r"(?!(?:show\s+(?:jump\w*|ring|cave)|display\s+(?:board|screen|case)s?|search\s+lights?|search\s+and\s+rescue"
+    r"|give\s+way|find\s+spots?\s*$)\b)"
+)
 _VERB = (
-    r"(?:find|show|get|give|display|list|locate|search(?:\s+for)?|look(?:ing)?\s+for|i\s+(?:want|need)(?:\s+to\s+see)?)"
+    rf"{_THING}(?:find|show|get|give|display|list(?:\s+of)?|locate|search(?:\s+for)?|look(?:ing)?\s+for"
+    r"|i\s+(?:want|need)(?:\s+to\s+see)?)"
     r"(?:\s+(?:me|us|all|any|every|some))*:?\s+"
 )
 _EXISTENCE = (

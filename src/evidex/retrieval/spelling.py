@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 
 from evidex.encoders.domain import Domain
+from evidex.retrieval.content import readable
 from evidex.retrieval.phrasing import asked_for
 
 _LEAST_LETTERS = 4  # shorter words are one slip away from many
@@ -38,7 +39,7 @@ class Question:
 
 def question_of(query: str, known: Domain | None) -> Question:
     """What ``query`` asks of a model that was taught what ``known`` tells."""
-    text = asked_for(query)
+    text = asked_for(readable(query))
     if known is None or known.nearness is None:
         return Question(text)
     words = dict.fromkeys(_WORD.findall(text))

@@ -21,6 +21,7 @@ class Level(StrEnum):
     """What an answer is worth."""
 
     EMPTY = "empty"
+    NOTHING_ASKED = "nothing_asked"
     OUT_OF_DOMAIN = "out_of_domain"
     NO_MATCH = "no_match"
     UNJUDGED = "unjudged"
@@ -31,7 +32,7 @@ class Level(StrEnum):
     @property
     def refused(self) -> bool:
         """Whether the hits are no answer."""
-        return self in (Level.EMPTY, Level.OUT_OF_DOMAIN, Level.NO_MATCH)
+        return self in (Level.EMPTY, Level.NOTHING_ASKED, Level.OUT_OF_DOMAIN, Level.NO_MATCH)
 
     @property
     def tone(self) -> Tone:
@@ -47,6 +48,7 @@ class Reason(StrEnum):
     """What speaks against relying on an answer, the weightiest first."""
 
     NOTHING_SEARCHED = "nothing_searched"
+    NOTHING_ASKED = "nothing_asked"
     NEW_WORDS = "new_words"
     BELOW_FLOOR = "below_floor"
     LITTLE_EVIDENCE = "little_evidence"
@@ -62,6 +64,7 @@ class Reason(StrEnum):
 
 _LEVELS = {
     Reason.NOTHING_SEARCHED: Level.EMPTY,
+    Reason.NOTHING_ASKED: Level.NOTHING_ASKED,
     Reason.NEW_WORDS: Level.OUT_OF_DOMAIN,
     Reason.BELOW_FLOOR: Level.NO_MATCH,
     Reason.LITTLE_EVIDENCE: Level.NO_MATCH,
@@ -134,17 +137,19 @@ class Case:
 
     @property
     def _is_below(self) -> bool:
-        return not self._is_out_of_domain and self.bar.excludes(self.first.scores)
+        said = self._is_out_of_domain or self.reading.names_nothing
+        return not said and self.bar.excludes(self.first.scores)
 
     @property
     def asks_again(self) -> bool:
         """Whether the calibration wants it asked in other forms, and it is not refused whatever these find."""
-        refused = self._is_below or (self._is_out_of_domain and self.bar.refuses)
+        refused = self._is_below or self.reading.names_nothing or (self._is_out_of_domain and self.bar.refuses)
         return self.judged is not None and self.judged.unsure and not refused
 
     def standing(self, final: Partial) -> Standing:
         """Of the answer with the rows of ``final``: the first scan's, or those of the query asked again."""
-        judged = None if self._is_out_of_domain or self._is_below else self.judged
+        apart = self._is_out_of_domain or self._is_below or self.reading.names_nothing
+        judged = None if apart else self.judged
         chance = None if self.asks_again else judged
         return Standing(
             reasons=tuple(reason for reason, holds in self._reasons(final, judged).items() if holds),
@@ -158,12 +163,14 @@ class Case:
 
     def _reasons(self, final: Partial, judged: Judged | None) -> dict[Reason, bool]:
         empty = self.first.count == 0
+        if self.reading.names_nothing and not empty:
+            return {Reason.NOTHING_ASKED: True}
         little = self.judged is not None and self.judged.unsupported
         # What is rare in an archive has little evidence in all, and is there nonetheless if its best match is one.
         unsupported = little and not self.bar.is_fair(self.first.scores)
         out_of_domain = self._is_out_of_domain and not empty and (self.bar.refuses or unsupported)
         percentile = 0.0 if judged is None else judged.percentile
-        unjudged = judged is None and not (empty or out_of_domain or self._is_below)
+        unjudged = self.judged is None and not (empty or out_of_domain or self._is_below)
         return {
             Reason.NOTHING_SEARCHED: empty,
             Reason.NEW_WORDS: out_of_domain,
@@ -172,7 +179,7 @@ class Case:
             Reason.SEVERAL_PARTS: unjudged and self.several_parts,
             Reason.NOT_CALIBRATED: unjudged and not self.several_parts,
             Reason.UNCERTAIN_AT_FIRST: self.asks_again and percentile >= 1 - REFINE_RATIO,
-            Reason.IGNORED_WORDS: bool(self.reading.ignored_words),
+            Reason.IGNORED_WORDS: bool(self.reading.ignored_words) or (self._is_out_of_domain and not out_of_domain),
             Reason.READ_IN_PART: self.reading.in_part,
             Reason.FEW_ALIKE: little and not unsupported and judged is not None,
             Reason.FAINT: self.bar.is_faint(final.scores),
