@@ -85,7 +85,7 @@ def test_words_that_name_nothing_do_not_count_beside_an_example() -> None:
     model, example = tiny_model(), picture(1)
 
     def vector(question: Composed) -> np.ndarray:
-        return encode_composed(model, [question], lambda _: np.zeros(model.dim, np.float32))[0]
+        return np.asarray(encode_composed(model, [question], lambda _: np.zeros(model.dim, np.float32))[0])
 
     silent, empty_words = Composed(None, (example,), ("river",)), Composed("pictures", (example,), ("river",))
     np.testing.assert_array_equal(vector(silent), vector(empty_words))
