@@ -7,11 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from evidex.encoders.domain import Domain
+from evidex.encoders.model import Model
+from evidex.encoders.nearness import Nearness
 from evidex.errors import InputError
 from evidex.locating.asked import ask
 from evidex.retrieval.composing import Composed, composed_readings, encode_composed
 from evidex.retrieval.content import names_something, readable
 from evidex.retrieval.encoding import encode
+from evidex.retrieval.out_of_domain import readings
 from evidex.retrieval.retriever import Retriever
 from tests.retrieval.archive import arbitrary_gallery, picture, tiny_model
 
@@ -79,6 +83,28 @@ def test_a_question_that_names_nothing_is_told_so(tmp_path: Path) -> None:
             assert answer.json()["reasons"] == ["nothing_asked"]
     with pytest.raises(InputError, match="'pictures' names nothing that could be seen; name a thing"):
         ask(gallery.model, "pictures", "text")
+
+
+def test_words_taught_in_passing_are_foreign_and_known_ones_are_counted() -> None:
+    plain = tiny_model()
+    table = Nearness(("harbor", "ships", "socks", "violin"), np.array([255, 255, 10, 10], np.uint8))
+    known = Domain(
+        frozenset({"ships", "socks", "a", "in", "with", "harbor"}),
+        np.zeros(plain.dim, np.float32),
+        np.eye(1, plain.dim, dtype=np.float32),
+        np.array([0, 1e-6], np.float32),
+        nearness=table,
+    )
+    model = Model(plain.encoder, plain.temperature, domain=known)
+    texts = ["a socks", "ships with socks", "ships in a harbor with a violin", "a violin"]
+    read = readings(model, texts, encode(model, texts, "text"), "text")
+    assert [one.foreign for one in read] == [True, False, False, True]
+    assert [(one.new_words, one.mostly_known) for one in read] == [
+        ((), True),
+        ((), True),
+        (("violin",), True),
+        (("violin",), False),
+    ]
 
 
 def test_words_that_name_nothing_do_not_count_beside_an_example() -> None:

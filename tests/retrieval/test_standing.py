@@ -26,6 +26,8 @@ SURE, UNSURE = Judged(0.2, False, False, 0.7, 10), Judged(0.95, True, False, 0.3
 PLAIN = Case(_found(0.6), Reading(), SURE, Bar(0.2, 0.2, 0.4))
 OUT_OF_DOMAIN = Reading(new_words=("giraffe",))
 NOTHING = Reading(names_nothing=True)
+HALF_KNOWN = replace(OUT_OF_DOMAIN, mostly_known=True)
+FOREIGN = Reading(foreign=True)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +59,20 @@ NOTHING = Reading(names_nothing=True)
             )
         ),
         (replace(PLAIN, first=empty(0.1), reading=NOTHING), Level.EMPTY, "abstained", [Reason.NOTHING_SEARCHED]),
+        (replace(PLAIN, reading=HALF_KNOWN), Level.LOOK_TWICE, "answered", [Reason.IGNORED_WORDS]),
+        (
+            replace(PLAIN, reading=HALF_KNOWN, first=_found(0.3)),  # and its best hit is faint
+            Level.OUT_OF_DOMAIN,
+            "abstained",
+            [Reason.NEW_WORDS, Reason.FAINT],
+        ),
+        (replace(PLAIN, reading=FOREIGN), Level.GOOD, "answered", []),
+        (
+            replace(PLAIN, reading=FOREIGN, first=_found(0.3), judged=UNSURE),
+            Level.NO_MATCH,
+            "abstained",
+            [Reason.FOREIGN, Reason.FAINT],
+        ),
         (replace(PLAIN, first=_found(0.1)), Level.NO_MATCH, "abstained", [Reason.BELOW_FLOOR, Reason.FAINT]),
         (replace(PLAIN, first=_found(np.nan)), Level.NO_MATCH, "abstained", [Reason.BELOW_FLOOR, Reason.FAINT]),
         (replace(PLAIN, first=_found(0.3)), Level.LOOK_TWICE, "answered", [Reason.FAINT]),
@@ -97,8 +113,9 @@ NOTHING = Reading(names_nothing=True)
 def test_the_weightiest_reason_decides(case: Case, level: Level, verdict: str, reasons: list[Reason]) -> None:
     standing = case.standing(case.first)
     assert (standing.level, standing.verdict, list(standing.reasons)) == (level, verdict, reasons)
-    apart = {Reason.NEW_WORDS, Reason.BELOW_FLOOR, Reason.NOTHING_ASKED, Reason.NOT_CALIBRATED} & set(reasons)
-    unread = bool(case.reading.new_words)
+    known = {Reason.NEW_WORDS, Reason.BELOW_FLOOR, Reason.FOREIGN, Reason.NOTHING_ASKED, Reason.NOT_CALIBRATED}
+    apart, unread = known & set(reasons), bool(case.reading.new_words) and not case.reading.mostly_known
+    assert bool(standing.reading.new_words) == (Reason.NEW_WORDS in reasons)
     assert (standing.percentile is None) == (bool(apart) or unread or level is Level.EMPTY)
     assert standing.may_guarantee == (standing.percentile is not None and verdict != "abstained")
 
