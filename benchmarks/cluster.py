@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +59,9 @@ class Points:
     batch: dict[Precision, float]
     """Of a batch."""
     call: float
-    """Of a call to one actor that does nothing."""
+    """Of a call to one actor that does nothing, right after a scan, which leaves nothing of Ray in the caches."""
+    warm: float
+    """Of one after another such call."""
     each: float
     """Of one more actor in the same call."""
     merge: float
@@ -156,7 +159,8 @@ def _points(ways: dict[str, Searchable], gallery: Gallery, one: dict[str, Taken]
     few, many = ways["1 shard"], ways[f"{_SHARDS[-1]} shards"]
     assert isinstance(few, ShardedRows)
     assert isinstance(many, ShardedRows)
-    call, calls = _call_seconds(few), _call_seconds(many)
+    queries = _queries(gallery, 1)
+    call, calls = (_call_seconds(rows, partial(_scan, rows, queries)) for rows in (few, many))
     answer, answers = (_scan(ways["this process"], _queries(gallery, count)) for count in (1, _BATCH))
     question = (_queries(gallery, 1), NO_FILTERS, "images", _TOP)
     kept = sum(gallery.column(name).nbytes for name in _COLUMNS)
@@ -166,6 +170,7 @@ def _points(ways: dict[str, Searchable], gallery: Gallery, one: dict[str, Taken]
         {"float32": one["this process"].best, "int8": one["int8"].best},
         {"float32": batch["this process"].best, "int8": batch["int8"].best},
         call,
+        _call_seconds(few),
         max(calls - call, 0.0) / (_SHARDS[-1] - 1),
         _median(lambda: merge_results(answers, answers, _TOP), 200),
         len(pickle.dumps(question)),
@@ -174,15 +179,16 @@ def _points(ways: dict[str, Searchable], gallery: Gallery, one: dict[str, Taken]
     )
 
 
-def _call_seconds(rows: ShardedRows) -> float:
+def _call_seconds(rows: ShardedRows, before: Callable[[], object] = lambda: None) -> float:
     """Of a call that does nothing to every shard."""
     shards = range(rows.fleet.shards)
-    return _median(lambda: rows.fleet.each("alive", dict.fromkeys(shards, ())), 200)
+    return _median(lambda: rows.fleet.each("alive", dict.fromkeys(shards, ())), 100, before)
 
 
-def _median(work: Callable[[], object], times: int) -> float:
+def _median(work: Callable[[], object], times: int, before: Callable[[], object] = lambda: None) -> float:
     taken = []
     for _ in range(times):
+        before()
         start = time.perf_counter()
         work()
         taken.append(time.perf_counter() - start)
@@ -211,7 +217,10 @@ def _print_model(points: Points) -> None:
             f"- {name}: {points.rows / points.one[name] / 1e6:.1f} million rows a second for one query, "
             f"{_BATCH * points.rows / points.batch[name] / 1e6:.0f} million for {_BATCH} at once"
         )
-    print(f"- a call to one actor {1e3 * points.call:.2f} ms, each further one {1e3 * points.each:.2f} ms")
+    print(
+        f"- a call to one actor {1e3 * points.call:.2f} ms right after a scan ({1e3 * points.warm:.2f} after another "
+        f"call), each further one {1e3 * points.each:.2f} ms"
+    )
     print(f"- merging one more shard's answer to {_BATCH} queries {1e3 * points.merge:.2f} ms")
     print(
         f"- to a shard {points.sent:,} bytes a query, from it {points.returned:,}; {points.columns:.0f} bytes a row of"

@@ -33,6 +33,16 @@ def test_one_alone_and_several_together_have_the_same_bits_on_any_number_of_core
     assert load_model(device="cpu").encoder.embed_texts([]).shape == (0, 512)
 
 
+def test_a_text_alone_and_several_share_one_loaded_tower(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search asks one and several: a second tower would cost its time to load and its memory."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    encoder = load_model(device="cpu").encoder
+    assert isinstance(encoder, OnnxEncoder)
+    encoder.embed_texts(["ships"])
+    encoder.embed_texts(["a ship", "ships", "many ships"])
+    assert len(encoder._session("text")._made) == 1
+
+
 class _Remembered:
     """A graph, and every array that was given along with it."""
 

@@ -51,3 +51,32 @@ def test_gradient() -> None:
     alpha = torch.tensor([[1.0, 23.99, 24.01, 1e3]], dtype=torch.float64, requires_grad=True)
     beta = torch.tensor([[2.0, 30.0, 1.0, 5.0]], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(dirichlet_kl, (alpha, beta), eps=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta"),
+    [
+        ([1.0, 1e20, 3.0], [1.0, 1.0, 1.0]),
+        ([0.01, 23.999999, 24.0, 2e43], [1.0, 0.5, 1e6, 1e43]),
+        ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0]),
+        ([5e8, 2.0], [5e8, 3.0]),
+    ],
+)
+def test_gradient_equals_high_precision(alpha: list[float], beta: list[float]) -> None:
+    a, b = (torch.tensor([values], dtype=torch.float64, requires_grad=True) for values in (alpha, beta))
+    found = torch.autograd.grad(dirichlet_kl(a, b).sum(), (a, b))
+    with mpmath.workdps(120):
+        x, y = [mpmath.mpf(each) for each in alpha], [mpmath.mpf(each) for each in beta]
+        total, other = mpmath.fsum(x), mpmath.fsum(y)
+        of_alpha = [
+            (p - q) * mpmath.psi(1, p) - (total - other) * mpmath.psi(1, total) for p, q in zip(x, y, strict=True)
+        ]
+        of_beta = [
+            mpmath.psi(0, q) - mpmath.psi(0, other) - mpmath.psi(0, p) + mpmath.psi(0, total)
+            for p, q in zip(x, y, strict=True)
+        ]
+    for each, expected in zip(found, (of_alpha, of_beta), strict=True):
+        # The gradient is a difference of two numbers of about 1 or less, each exact to the last digits.
+        torch.testing.assert_close(
+            each[0], torch.tensor([float(v) for v in expected], dtype=torch.float64), rtol=1e-9, atol=1e-12
+        )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
 from evidex.retrieval.written_rows import write_rows
 from evidex.storage import s3
+from evidex.storage.objects import ObjectPlace, place_of
 from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model, write_images
 from tests.storage.store import Store, fresh_place
 
@@ -59,6 +62,39 @@ def test_an_endpoint_that_does_not_answer(
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     line = failed(capsys, "index", scenes, "--gallery", fresh_place())
     assert "AWS_ENDPOINT_URL 'http://127.0.0.1:9' does not answer (connection refused); check the address" in line
+
+
+def test_an_endpoint_that_takes_calls_and_says_nothing(
+    scenes: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+        monkeypatch.setattr(s3, "_ANSWER_SECONDS", 0.2)
+        line = failed(capsys, "index", scenes, "--gallery", fresh_place())
+        assert f"AWS_ENDPOINT_URL '{url}' does not answer (timed out); check the address" in line
+
+
+def test_a_store_that_falls_silent_later_is_told_and_one_that_is_started_anew_is_awaited(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = place_of(fresh_place()) / "note"
+    assert isinstance(note, ObjectPlace)
+    note.write_bytes(b"there")
+    for name, seconds in {"_TRUSTED_SECONDS": 0.0, "_SILENT_SECONDS": 0.3}.items():
+        monkeypatch.setattr(s3, name, seconds)
+    assert note.read_bytes() == b"there"
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "meddling", lambda _: time.sleep(1.0))
+        with pytest.raises(StorageError, match=r"does not answer \(timed out\)"):
+            note.read_bytes()
+    assert note.read_bytes() == b"there"
+    gone = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{gone.getsockname()[1]}"
+    gone.close()
+    monkeypatch.setitem(s3._ANSWERED, url, 0.0)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+    s3.filesystem()  # refuses now, and was there: its clients ask again
 
 
 def test_no_credentials(

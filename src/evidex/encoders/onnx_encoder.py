@@ -67,5 +67,6 @@ class OnnxEncoder:
 
     def _session(self, tower: str) -> Session:
         if tower not in self._sessions:
-            self._sessions[tower] = Session(getattr(self._graphs, tower), self._device)
+            small = tower == "text" and self._spec["kind"] == "towers"  # CLIP's own is four times as much work
+            self._sessions[tower] = Session(getattr(self._graphs, tower), self._device, small=small)
         return self._sessions[tower]

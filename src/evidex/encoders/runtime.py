@@ -44,11 +44,12 @@ class Session:
     """One tower, ready to run; it may be asked by several threads at once.
 
     On a CPU a single item has all cores, and several have one each: they need not wait for each other layer by layer.
-    The bits of a row are the same either way. What runs one and what runs several is made when it is first needed.
+    ``small`` items have one core in any case: threads that wake for each layer take longer than they save. The bits of
+    a row are the same either way. What runs one and what runs several is made when it is first needed.
     """
 
-    def __init__(self, graph: Graph, device: Device) -> None:
-        self._graph, self._device = graph, device
+    def __init__(self, graph: Graph, device: Device, *, small: bool = False) -> None:
+        self._graph, self._device, self._small = graph, device, small
         self._at_once = _AT_ONCE[device]
         self._callers = ThreadPoolExecutor(threads() if device == "cpu" else 1)
         self._making = Lock()
@@ -59,7 +60,7 @@ class Session:
         size = self._at_once
         parts = [group[start : start + size] for group in groups for start in range(0, len(group), size)]
         if len(parts) == 1:
-            return _rows(self._session(threads()), name, parts[0])
+            return _rows(self._session(1 if self._small else threads()), name, parts[0])
         session = self._session(threads() if self._device == "cuda" else 1)
         return np.concatenate(list(self._callers.map(lambda part: _rows(session, name, part), parts)))
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
+from torch.autograd.function import once_differentiable
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 _LARGE = 24.0  # above this the asymptotic series below are exact to float64
@@ -18,6 +20,38 @@ def dirichlet_kl(alpha: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
     cancel on paper and only bounded ones are left to the machine.
     """
     alpha, beta = torch.broadcast_tensors(alpha.double(), beta.double())
+    divergence: torch.Tensor = _DirichletKl.apply(alpha, beta)  # type: ignore[no-untyped-call]
+    return divergence
+
+
+class _DirichletKl(torch.autograd.Function):
+    """The divergence with its gradient in closed form: a few operations instead of those of the forward's twice over.
+
+    The many small ones of a batch are what a training step on a GPU waits for.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, alpha: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(alpha, beta)
+        return _divergence(alpha, beta)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        alpha, beta = ctx.saved_tensors
+        alpha_sum, beta_sum = alpha.sum(-1, keepdim=True), beta.sum(-1, keepdim=True)
+        of_alpha = of_beta = None
+        if ctx.needs_input_grad[0]:
+            of_alpha = (alpha - beta) * _trigamma(alpha) - (alpha_sum - beta_sum) * _trigamma(alpha_sum)
+            of_alpha = gradient[..., None] * of_alpha
+        if ctx.needs_input_grad[1]:
+            logs = (beta.log() - beta_sum.log()) - (alpha.log() - alpha_sum.log())
+            gaps = (_digamma_gap(beta) - _digamma_gap(beta_sum)) - (_digamma_gap(alpha) - _digamma_gap(alpha_sum))
+            of_beta = gradient[..., None] * (logs - gaps)
+        return of_alpha, of_beta
+
+
+def _divergence(alpha: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
     alpha_sum, beta_sum = alpha.sum(-1), beta.sum(-1)
     log_alpha, log_beta = alpha.log(), beta.log()
     log_alpha_sum, log_beta_sum = alpha_sum.log(), beta_sum.log()
@@ -54,3 +88,12 @@ def _digamma_gap(x: torch.Tensor) -> torch.Tensor:
         1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square / 132)))
     )
     return torch.where(x < _LARGE, direct, series)
+
+
+def _trigamma(x: torch.Tensor) -> torch.Tensor:
+    """Return the derivative of digamma."""
+    inverse = 1 / x.clamp(min=_LARGE)
+    square = inverse * inverse
+    tail = 1 / 6 - square * (1 / 30 - square * (1 / 42 - square * (1 / 30 - square * 5 / 66)))
+    series = inverse + square * (0.5 + inverse * tail)
+    return torch.where(x < _LARGE, torch.polygamma(1, x.clamp(max=_LARGE)), series)

@@ -68,39 +68,32 @@ def edl_parts(
     for example captions equal to the positive's; they bring no evidence and no penalty.
     """
     check_square(similarity)
-    similarity = similarity.double()  # K × K numbers: cheap, and exact where float32 would cancel
-    vt = _direction(similarity, temperature, weighted, detach_weight, kl, kl_reduction, ignore)
-    transposed = None if ignore is None else ignore.T
-    tv = _direction(similarity.T, temperature, weighted, detach_weight, kl, kl_reduction, transposed)
-    return EdlParts(vt.likelihood + tv.likelihood, vt.kl + tv.kl)
-
-
-def _direction(
-    similarity: torch.Tensor,
-    temperature: float,
-    weighted: bool,
-    detach_weight: bool,
-    kl: bool,
-    kl_reduction: KlReduction,
-    ignore: torch.Tensor | None,
-) -> EdlParts:
-    positive, negative = pair_masks(similarity, ignore)
-    log_alpha = log_concentration(similarity, temperature)
+    # K × K numbers in float64: cheap, and exact where float32 would cancel. Both directions together.
+    both, positive, negative = both_directions(similarity.double(), ignore)
+    log_alpha = log_concentration(both, temperature)
 
     # Eq. 5: log S − log α_ii, written so that it does not cancel when the positive has all the evidence.
     others = log_alpha.masked_fill(~negative, NOTHING).logsumexp(-1)
-    nll = softplus(others - log_alpha.diagonal())
+    nll = softplus(others - log_alpha.diagonal(dim1=-2, dim2=-1))
     if weighted:
-        weight = torch.sigmoid(log_mean_evidence(similarity, temperature, positive | negative))  # 1 − u
+        weight = torch.sigmoid(log_mean_evidence(both, temperature, positive | negative))  # 1 − u
         nll = (weight.detach() if detach_weight else weight) * nll
 
+    likelihood = nll.mean(-1).sum()
     if not kl:
-        return EdlParts(nll.mean(), nll.new_zeros(()))
+        return EdlParts(likelihood, nll.new_zeros(()))
     misleading = torch.where(negative, log_alpha, 0).exp()  # Eq. 7: α̃ is 1 at the positive
-    divergence = dirichlet_kl(misleading, torch.ones_like(misleading)).mean()
-    if kl_reduction == "mean":
-        divergence = divergence / similarity.shape[-1]
-    return EdlParts(nll.mean(), divergence)
+    divergence = dirichlet_kl(misleading, torch.ones_like(misleading)).mean(-1).sum()
+    return EdlParts(likelihood, divergence / similarity.shape[-1] if kl_reduction == "mean" else divergence)
+
+
+def both_directions(
+    similarity: torch.Tensor, ignore: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return ``similarity`` (K, K) and its transpose as (2, K, K), and which of these are positives and negatives."""
+    positive, negative = pair_masks(similarity, ignore)
+    both = torch.stack([similarity, similarity.T])
+    return both, positive.expand_as(both), torch.stack([negative, negative.T])
 
 
 def pair_masks(similarity: torch.Tensor, ignore: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:

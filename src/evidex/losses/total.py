@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from evidex.config import LossConfig
+from evidex.errors import TrainingError
 from evidex.losses.edl import edl_parts
 from evidex.losses.regression import regression_loss
 from evidex.losses.relation import relation_loss
@@ -38,8 +39,18 @@ class LossParts:
     total: torch.Tensor
     parts: dict[str, torch.Tensor]
 
+    def detached(self) -> LossParts:
+        """The values alone, without what a gradient needs."""
+        return LossParts(self.total.detach(), {name: part.detach() for name, part in self.parts.items()})
+
     def numbers(self) -> dict[str, float]:
+        """The parts as numbers, which waits for the device; TrainingError where one is not finite."""
         values = torch.stack([self.total.detach(), *(part.detach().double() for part in self.parts.values())]).tolist()
+        if not all(math.isfinite(value) for value in values):
+            bad = [name for name, value in zip(self.parts, values[1:], strict=True) if not math.isfinite(value)]
+            raise TrainingError(
+                f"the loss is not finite (part {', '.join(bad)}); lower the learning rate or its weight"
+            )
         return dict(zip(["total", *self.parts], values, strict=True))
 
 

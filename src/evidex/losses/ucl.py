@@ -9,7 +9,7 @@ import torch
 from torch.nn.functional import softplus
 
 from evidex.evidence import log_concentration, log_mean_evidence
-from evidex.losses.edl import NOTHING, check_square, pair_masks
+from evidex.losses.edl import NOTHING, both_directions, check_square
 
 UclTarget = Literal["vacuity", "belief"]
 
@@ -29,24 +29,14 @@ def ucl_loss(
     sees where the evidence sits and not only how much there is.
     """
     check_square(similarity)
-    similarity = similarity.double()
-    transposed = None if ignore is None else ignore.T
-    return _direction(similarity, temperature, target, ignore) + _direction(
-        similarity.T, temperature, target, transposed
-    )
-
-
-def _direction(
-    similarity: torch.Tensor, temperature: float, target: UclTarget, ignore: torch.Tensor | None
-) -> torch.Tensor:
-    positive, negative = pair_masks(similarity, ignore)
-    best_negative = similarity.detach().masked_fill(~negative, -math.inf).amax(-1)
-    correct = similarity.detach().diagonal() > best_negative
+    both, positive, negative = both_directions(similarity.double(), ignore)
+    best_negative = both.detach().masked_fill(~negative, -math.inf).amax(-1)
+    correct = both.detach().diagonal(dim1=-2, dim2=-1) > best_negative
     if target == "vacuity":
-        logit = log_mean_evidence(similarity, temperature, positive | negative)  # u = sigmoid(−logit)
+        logit = log_mean_evidence(both, temperature, positive | negative)  # u = sigmoid(−logit)
     else:
-        log_alpha = log_concentration(similarity, temperature).masked_fill(~(positive | negative), NOTHING)
+        log_alpha = log_concentration(both, temperature).masked_fill(~(positive | negative), NOTHING)
         best = log_alpha.argmax(-1, keepdim=True)
         rest = log_alpha.scatter(-1, best, NOTHING).logsumexp(-1)
         logit = log_alpha.gather(-1, best).squeeze(-1) - rest  # α_max/S = sigmoid(logit)
-    return softplus(torch.where(correct, -logit, logit)).mean()  # −log(1−u) or −log u
+    return softplus(torch.where(correct, -logit, logit)).mean(-1).sum()  # −log(1−u) or −log u, both directions

@@ -21,6 +21,7 @@ import numpy as np
 from evidex.documents import parse_json
 from evidex.files import write_json_atomic
 from evidex.retrieval.rows import vectors_in
+from evidex.retrieval.scan.aligned import empty_aligned
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors, open_vectors, rows_a_block
 from evidex.retrieval.soundness.seal import checksum_of
 
@@ -205,7 +206,7 @@ def _write_at(descriptor: int, data: memoryview, offset: int) -> None:
 
 def _in_memory(dataset: Any, rows: int, dim: int) -> np.ndarray:
     """For galleries on read-only or full disks."""
-    vectors = np.empty((rows, dim), np.float32)
+    vectors = empty_aligned((rows, dim), np.float32)
     first = 0
     for batch in _batches(dataset, dataset.get_fragments()):
         part = vectors_in(batch)

@@ -1,23 +1,36 @@
 """The connection to S3, made from the usual ``AWS_*`` variables, and what is told of its failures.
 
 Small files go through pyarrow, tables through Lance; both get the same endpoint and the same patience: a store that
-does not answer, or answers that it is busy, is asked again for about half a minute.
+answers that it is busy, or breaks off, is asked again for about half a minute. One at an address of its own that says
+nothing at all is told of sooner: before use it is asked for a word (`_check_endpoint`), from time to time again.
 """
 
 from __future__ import annotations
 
+import http.client
+import math
 import os
 import re
+import ssl
+import time
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from evidex.errors import StorageError
 
 _ATTEMPTS = 11
 """Of pyarrow's, whose pauses double from 25 ms on: 25 s in all."""
 _LANCE_PATIENCE = {"client_max_retries": "200", "client_retry_timeout": "25"}
-_CONNECT_SECONDS = 5.0
+_CONNECT_SECONDS, _ANSWER_SECONDS = 5.0, 10.0
+_SILENT_SECONDS = 15.0
+"""For which a store that was there may say nothing."""
+_TRUSTED_SECONDS = 5.0
+"""For which a store that gave an answer is taken to be there."""
+_ANSWERED: dict[str, float] = {}
+"""When each address last gave an answer."""
 _CREDENTIALS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
 
 _TOLD = (
@@ -68,14 +81,14 @@ def lance_options() -> dict[str, str]:
 
 def filesystem() -> Any:
     """The store's small files, for the variables as they are now; StorageError where it cannot be reached."""
-    return _filesystem(endpoint(), region(), os.environ.get("AWS_ACCESS_KEY_ID"))
+    _check_credentials()
+    if (url := endpoint()) is not None:
+        _check_endpoint(url)
+    return _filesystem(url, region(), os.environ.get("AWS_ACCESS_KEY_ID"))
 
 
 @cache
 def _filesystem(url: str | None, named: str | None, _key: str | None) -> Any:
-    _check_credentials()
-    if url is not None:
-        _check_endpoint(url)
     from pyarrow.fs import AwsDefaultS3RetryStrategy, S3FileSystem
 
     return S3FileSystem(
@@ -100,21 +113,32 @@ def _check_credentials() -> None:
 
 
 def _check_endpoint(url: str) -> None:
-    """One try to connect: an address that is wrong is told at once, and not after all attempts."""
-    import socket
-    from urllib.parse import urlsplit
+    """Whether somebody answers there, whatever: the clients would try for a minute where nobody does.
 
+    Of a store that was there before only silence is told; one that refuses is perhaps started anew, and asked again.
+    """
+    known = url in _ANSWERED
+    if time.monotonic() - _ANSWERED.get(url, -math.inf) < _TRUSTED_SECONDS:
+        return
     parts = urlsplit(url)
     try:
-        port = parts.port or (80 if parts.scheme == "http" else 443)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("it is no http:// or https:// address")
-        socket.create_connection((parts.hostname, port), timeout=_CONNECT_SECONDS).close()
+        kind = http.client.HTTPConnection if parts.scheme == "http" else http.client.HTTPSConnection
+        line = kind(parts.hostname, parts.port, timeout=_SILENT_SECONDS if known else _CONNECT_SECONDS)
+        with closing(line), suppress(http.client.HTTPException, ssl.SSLError):  # an answer too; the clients judge it
+            line.connect()
+            line.sock.settimeout(_SILENT_SECONDS if known else _ANSWER_SECONDS)
+            line.request("HEAD", "/")
+            line.getresponse()
     except (OSError, ValueError) as error:
+        if known and not isinstance(error, TimeoutError):
+            return
         cause = getattr(error, "strerror", None) or str(error)
         raise StorageError(
             f"AWS_ENDPOINT_URL '{url}' does not answer ({cause.lower()}); check the address and the network"
         ) from None
+    _ANSWERED[url] = time.monotonic()
 
 
 def told(place: object, bucket: str, error: BaseException) -> StorageError | None:

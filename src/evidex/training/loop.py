@@ -13,7 +13,9 @@ import torch
 from evidex.config import Config
 from evidex.data.sources import load_sources
 from evidex.encoders.model import Model, load_model
+from evidex.errors import TrainingError
 from evidex.files import check_folder
+from evidex.losses.total import LossParts
 from evidex.progress import Progress, silent
 from evidex.training.batches import epoch_batches, step_generator
 from evidex.training.distributed import World
@@ -107,19 +109,30 @@ def _epoch(
     total = steps * config.train.epochs
     pairings = config.data.captions_per_image
     sums: dict[str, float] = {}
+    taken: tuple[int, LossParts] | None = None
+
+    def hear() -> None:
+        """Wait for the step that was taken last, and count and tell what it came to."""
+        if taken is None:
+            return
+        numbers = _numbers(*taken, steps)
+        for name, value in numbers.items():
+            sums[name] = sums.get(name, 0.0) + value
+        watch(Report(epoch, taken[0] + 1, total, numbers))
+
     started = time.perf_counter()
     state.encoder.train()
     each = config.data.epoch == "pairs"
     for batch in epoch_batches(
         dataset, batch_size=size, pairings=pairings, seed=config.seed, epoch=epoch, mix=lessons.mix, each=each
     ):
-        set_learning_rate(state.optimizer, cosine(batch.step, total, config.train.warmup_steps))
         generator = step_generator(config.seed, batch.step)
-        pairs = lessons.pairs(batch, state.encoder, generator)
-        numbers = take_step(state, pairs, config, step=batch.step, steps=steps, generator=generator, world=world)
-        for name, value in numbers.items():
-            sums[name] = sums.get(name, 0.0) + value
-        watch(Report(epoch, batch.step + 1, total, numbers))
+        pairs = lessons.pairs(batch, state.encoder, generator)  # while the device is at the step before
+        hear()
+        set_learning_rate(state.optimizer, cosine(batch.step, total, config.train.warmup_steps))
+        parts = take_step(state, pairs, config, step=batch.step, steps=steps, generator=generator, world=world)
+        taken = batch.step, parts
+    hear()
     seconds = time.perf_counter() - started
     return {
         "epoch": epoch + 1,
@@ -127,6 +140,13 @@ def _epoch(
         "scale": float(state.scale.detach().exp()),
         "pairs_per_second": steps * size / seconds,
     }
+
+
+def _numbers(step: int, parts: LossParts, steps: int) -> dict[str, float]:
+    try:
+        return parts.numbers()
+    except TrainingError as error:
+        raise TrainingError(f"step {step} (epoch {step // steps + 1}): {error}") from None
 
 
 def _close_epoch(

@@ -16,7 +16,6 @@ from torch import nn
 
 from evidex.config import Config, LossConfig
 from evidex.encoders.protocol import DualEncoder
-from evidex.errors import TrainingError
 from evidex.losses.labels import label_loss
 from evidex.losses.total import Features, LossParts, summed
 from evidex.losses.twins import twin_loss
@@ -62,15 +61,12 @@ def take_step(
     steps: int,
     generator: torch.Generator,
     world: World,
-) -> dict[str, float]:
-    """Move the weights by ``pairs`` and return the parts of the loss; an epoch has ``steps`` steps."""
+) -> LossParts:
+    """Move the weights by ``pairs`` and return the parts of the loss, not waited for; an epoch has ``steps`` steps."""
     epoch = step / steps
     state.optimizer.zero_grad(set_to_none=True)
     seed = int(torch.randint(2**40, (1,), generator=generator))
-    try:
-        parts = compute_gradients(state.encoder, state.scale, pairs, config, epoch=epoch, seed=seed, world=world)
-    except TrainingError as error:
-        raise TrainingError(f"step {step} (epoch {int(epoch) + 1}): {error}") from None
+    parts = compute_gradients(state.encoder, state.scale, pairs, config, epoch=epoch, seed=seed, world=world)
     if config.train.gradient_clip:
         nn.utils.clip_grad_norm_(state.encoder.parameters(), config.train.gradient_clip)
     state.optimizer.step()
@@ -79,7 +75,7 @@ def take_step(
     state.encoder.after_step()
     if state.average:
         state.average.update(step)
-    return parts.numbers()
+    return parts.detached()
 
 
 def compute_gradients(
@@ -113,9 +109,6 @@ def compute_gradients(
     text = world.gather(own_text, len(pairs.tokens["input_ids"]))
     lesson = MethodLesson(config.loss, epoch, scale.exp(), encoder, seed)
     parts = _loss(image, text, pairs, implementation(config.method_name), lesson)
-    if not torch.isfinite(parts.total):
-        bad = [name for name, part in parts.parts.items() if not torch.isfinite(part)]
-        raise TrainingError(f"the loss is not finite (part {', '.join(bad)}); lower the learning rate or its weight")
     parts.total.backward()
 
     _return_gradient(image_chunk, images, zimg, own_image, seed, bf16, encoder)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from evidex.retrieval.scan import kernels, register_tiles
+from evidex.retrieval.scan.aligned import aligned, empty_aligned
 from evidex.retrieval.scan.arguments import GalleryRows, Int8Queries, Kept
 from evidex.retrieval.scan.quantize import Floats
 from evidex.retrieval.scan.shards import Block, Shard
@@ -44,7 +45,8 @@ def _int8_levels(query: Floats) -> Int8Queries:
     """One query as the sum of a coarse and a fine row of int8 codes: as good as 15 bits."""
     coarse_scale = float(np.abs(query).max()) / 127 or 1.0
     scales = np.array([coarse_scale, coarse_scale / 254], np.float32)
-    codes = np.zeros((2, _padded(len(query), register_tiles.ROW_CHUNK)), np.int8)
+    codes = empty_aligned((2, _padded(len(query), register_tiles.ROW_CHUNK)), np.int8)
+    codes[:, len(query) :] = 0
     exact = query / scales[0]
     codes[0, : len(query)] = np.rint(exact).clip(-127, 127)
     rest = (exact - codes[0, : len(query)]) * 254
@@ -69,7 +71,7 @@ def _int8_versions(queries: Floats, lanes: int) -> Int8Queries:
     exact = queries / scales[:count, None]
     codes[:, :count, :dim] = np.floor(exact + thresholds[:, None, None]).clip(-127, 127)
     quads = codes.reshape(versions, groups, lanes, steps, 4)
-    packed = np.ascontiguousarray(quads.transpose(0, 1, 3, 2, 4))
+    packed = aligned(quads.transpose(0, 1, 3, 2, 4))
     return Int8Queries(packed, scales, 128 * codes.sum(axis=2, dtype=np.int32))
 
 
@@ -78,7 +80,7 @@ def _pack(queries: Floats, lanes: int) -> Floats:
     count, dim = queries.shape
     padded = np.zeros((_padded(count, lanes), dim), np.float32)
     padded[:count] = queries
-    return np.ascontiguousarray(padded.reshape(-1, lanes, dim).transpose(0, 2, 1))
+    return aligned(padded.reshape(-1, lanes, dim).transpose(0, 2, 1))
 
 
 def _shifts(queries: Floats, shard: Shard, lanes: int) -> Floats:

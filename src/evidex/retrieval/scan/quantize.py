@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
+from evidex.retrieval.scan.aligned import empty_aligned
 
 Floats = NDArray[np.float32]
 
@@ -55,7 +56,7 @@ def quantize_int8(vectors: Floats, offset: Floats | None = None, *, block_rows: 
         for start in range(0, rows, block_rows):
             total += vectors[start : start + block_rows].sum(axis=0, dtype=np.float64)
         offset = (total / max(rows, 1)).astype(np.float32)
-    codes = np.empty((rows, dim), np.int8)
+    codes = empty_aligned((rows, dim), np.int8)
     scales = np.empty(rows, np.float32)
     for start in range(0, rows, block_rows):
         part = slice(start, start + block_rows)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.errors import InputError
+from evidex.retrieval.scan.aligned import aligned
 from evidex.retrieval.scan.arguments import Kept
 from evidex.retrieval.scan.partial import Ids, ScanResult, Scores, best_rows, log_sum_exp
 from evidex.retrieval.scan.plain import are_few, rounding_bound, scan_plainly
@@ -199,4 +200,5 @@ def _checked_queries(queries: Floats, temperature: float, top: int) -> Floats:
         raise InputError(f"temperature is {temperature:g}; give a number from 1e-6 to 1e6")
     if top < 1:
         raise InputError(f"top is {top}; give at least 1")
-    return np.ascontiguousarray(queries)
+    # One kind of array means one compiled kernel: what comes from another process is read-only, say.
+    return aligned(queries)

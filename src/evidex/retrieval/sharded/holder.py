@@ -21,6 +21,7 @@ from evidex.retrieval.counts import Counts, count_rows
 from evidex.retrieval.filters import Filters, Mask, Selector, Target
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.rows import vectors_in
+from evidex.retrieval.scan.aligned import aligned
 from evidex.retrieval.scan.partial import ScanResult
 from evidex.retrieval.scan.precision import Precision, scan_vectors
 from evidex.retrieval.scan.scan import scan
@@ -216,6 +217,6 @@ def _vectors(dataset: Any, piece: Piece) -> Vectors:
         limit=piece.stop - piece.first,
         scan_in_order=True,
     ).to_table()
-    vectors = np.array(vectors_in(table), np.float32)
+    vectors = aligned(vectors_in(table))
     vectors.flags.writeable = False
     return vectors
