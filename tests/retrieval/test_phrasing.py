@@ -32,6 +32,19 @@ from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model
         ("everything that looks like a port", "a port"),
         ("Find me all the pictures showing airplanes please", "airplanes"),
         ("an orthophoto of a viaduct, thank you.", "a viaduct"),
+        ("list of bridges", "bridges"),
+        ("where do waves break on sand?", "waves break on sand?"),
+        ("which homes have lawns", "homes have lawns"),
+        ("Which pictures are full of trees", "trees"),
+        ("how many ships", "ships"),
+        ("where can one play tennis", "play tennis"),
+        ("which parks are there?", "parks"),
+        ("is a ship anywhere?", "a ship"),
+        ("are the boats to be seen", "the boats"),
+        ("show jetties", "jetties"),
+        ("find spots without trees", "spots without trees"),
+        ("show gardens", "gardens"),
+        ("search lighthouses", "lighthouses"),
     ],
 )
 def test_the_request_is_taken_off(text: str, rest: str) -> None:
@@ -43,7 +56,9 @@ def test_the_request_is_taken_off(text: str, rest: str) -> None:
     [
         "a river", "many planes near a terminal", "find", "show", "images", "the images", "getting wet", "showers",
         "please", "there is a river .", "a boat in the archive room", "anything", "views", "a scene",
-        "listed buildings", "a picture frame", "finds of gold", "", "   ", "find all ",
+        "is a ship", "where", "which", "whichever road",
+        "show jumping arena", "show ring", "display boards", "Search lights", "search and rescue helicopter",
+        "give way sign", "find spot", "listed buildings", "a picture frame", "finds of gold", "", "   ", "find all ",
     ],
 )  # fmt: skip
 def test_what_is_no_request_or_nothing_else_stays(text: str) -> None:

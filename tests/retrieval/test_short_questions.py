@@ -36,7 +36,7 @@ def test_a_word_is_one_question_however_it_is_typed(typed: str) -> None:
 
 def test_a_sentence_is_asked_as_it_is() -> None:
     model = tiny_model()
-    for text in (WORDS[0], "there is a lake in a forest near houses", "where do trains run?", "there"):
+    for text in (WORDS[0], "there is a lake in a forest near houses", "trains run between fields", "there"):
         assert forms_of(text) == (text,)
         np.testing.assert_array_equal(encode(model, [text], "text"), model.encode_texts([text]))
 

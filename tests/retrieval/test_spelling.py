@@ -10,13 +10,15 @@ from evidex.encoders.nearness import Nearness
 from evidex.retrieval.spelling import Mended, question_of
 
 NEAR = ("cathedral", "mountain", "quarry", "river", "rocks", "fuel", "peaks", "green", "parks")
-FAR = ("socks", "kitten", "feel", "the", "camped", "tres")
+FAR = ("socks", "kitten", "fan", "feel", "the", "camped", "tres")
 WORDS = tuple(sorted(set(NEAR + FAR)))
 TABLE = Nearness(WORDS, np.array([255 if word in NEAR else 10 for word in WORDS], np.uint8))
 
 
 def known(table: Nearness | None = TABLE) -> Domain:
-    taught = frozenset({"river", "mountain", "rocks", "parks", "green", "grren", "feel", "the", "a", "airliner"})
+    taught = frozenset(
+        {"river", "mountain", "rocks", "parks", "green", "grren", "feel", "the", "a", "airliner", "fawn", "fan"}
+    )
     lengths = np.array([0.0, 1.0], np.float32)
     return Domain(taught, np.zeros(4, np.float32), np.eye(1, 4, dtype=np.float32), lengths, nearness=table)
 
@@ -31,6 +33,7 @@ def known(table: Nearness | None = TABLE) -> Domain:
         ("feul", "fuel"),  # swapped letters before a wrong one, though "feel" was taught
         ("paeks", "peaks"),  # and "parks"
         ("gren", "green"),  # not the slip that captions have
+        ("grren", "green"),  # taught too, as captions have slips
         ("airlinner", "airliner"),  # taught, though no common word
         ("Mountian", "mountain"),
     ],
@@ -43,7 +46,7 @@ def test_a_slip_is_read_as_what_was_meant(typed: str, read: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["socks", "kitten", "kiten", "rivers", "quarries", "grren", "riv", "wwwwwww", "ruß", "mountain123", "x" * 400],
+    ["socks", "kitten", "kiten", "rivers", "quarries", "fawn", "riv", "wwwwwww", "ruß", "mountain123", "x" * 400],
 )
 def test_words_slips_for_foreign_words_and_noise_stay(text: str) -> None:
     assert question_of(text, known()).text == text

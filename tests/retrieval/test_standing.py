@@ -25,6 +25,9 @@ def _found(best: float) -> Partial:
 SURE, UNSURE = Judged(0.2, False, False, 0.7, 10), Judged(0.95, True, False, 0.3, 10)
 PLAIN = Case(_found(0.6), Reading(), SURE, Bar(0.2, 0.2, 0.4))
 OUT_OF_DOMAIN = Reading(new_words=("giraffe",))
+NOTHING = Reading(names_nothing=True)
+HALF_KNOWN = replace(OUT_OF_DOMAIN, mostly_known=True)
+FOREIGN = Reading(foreign=True)
 
 
 @pytest.mark.parametrize(
@@ -37,9 +40,38 @@ OUT_OF_DOMAIN = Reading(new_words=("giraffe",))
         (replace(PLAIN, reading=OUT_OF_DOMAIN, judged=UNSURE), Level.OUT_OF_DOMAIN, "abstained", [Reason.NEW_WORDS]),
         (
             replace(PLAIN, reading=OUT_OF_DOMAIN, bar=Bar(refuses=False)),
+            Level.LOOK_TWICE,  # who wants no refusal gets an answer, and is told of the word
+            "answered",
+            [Reason.IGNORED_WORDS],
+        ),
+        (
+            replace(PLAIN, reading=OUT_OF_DOMAIN, bar=Bar(refuses=False), judged=None),
             Level.UNJUDGED,
             "answered",
-            [Reason.NOT_CALIBRATED],
+            [Reason.NOT_CALIBRATED, Reason.IGNORED_WORDS],
+        ),
+        *(
+            (case, Level.NOTHING_ASKED, "abstained", [Reason.NOTHING_ASKED])
+            for case in (
+                replace(PLAIN, reading=NOTHING),
+                replace(PLAIN, reading=NOTHING, bar=Bar(refuses=False)),
+                replace(PLAIN, reading=NOTHING, first=_found(0.1), judged=UNSURE),
+            )
+        ),
+        (replace(PLAIN, first=empty(0.1), reading=NOTHING), Level.EMPTY, "abstained", [Reason.NOTHING_SEARCHED]),
+        (replace(PLAIN, reading=HALF_KNOWN), Level.LOOK_TWICE, "answered", [Reason.IGNORED_WORDS]),
+        (
+            replace(PLAIN, reading=HALF_KNOWN, first=_found(0.3)),  # and its best hit is faint
+            Level.OUT_OF_DOMAIN,
+            "abstained",
+            [Reason.NEW_WORDS, Reason.FAINT],
+        ),
+        (replace(PLAIN, reading=FOREIGN), Level.GOOD, "answered", []),
+        (
+            replace(PLAIN, reading=FOREIGN, first=_found(0.3), judged=UNSURE),
+            Level.NO_MATCH,
+            "abstained",
+            [Reason.FOREIGN, Reason.FAINT],
         ),
         (replace(PLAIN, first=_found(0.1)), Level.NO_MATCH, "abstained", [Reason.BELOW_FLOOR, Reason.FAINT]),
         (replace(PLAIN, first=_found(np.nan)), Level.NO_MATCH, "abstained", [Reason.BELOW_FLOOR, Reason.FAINT]),
@@ -81,8 +113,10 @@ OUT_OF_DOMAIN = Reading(new_words=("giraffe",))
 def test_the_weightiest_reason_decides(case: Case, level: Level, verdict: str, reasons: list[Reason]) -> None:
     standing = case.standing(case.first)
     assert (standing.level, standing.verdict, list(standing.reasons)) == (level, verdict, reasons)
-    apart = Reason.NEW_WORDS in reasons or Reason.BELOW_FLOOR in reasons
-    assert (standing.percentile is None) == (apart or Reason.NOT_CALIBRATED in reasons or level is Level.EMPTY)
+    known = {Reason.NEW_WORDS, Reason.BELOW_FLOOR, Reason.FOREIGN, Reason.NOTHING_ASKED, Reason.NOT_CALIBRATED}
+    apart, unread = known & set(reasons), bool(case.reading.new_words) and not case.reading.mostly_known
+    assert bool(standing.reading.new_words) == (Reason.NEW_WORDS in reasons)
+    assert (standing.percentile is None) == (bool(apart) or unread or level is Level.EMPTY)
     assert standing.may_guarantee == (standing.percentile is not None and verdict != "abstained")
 
 

@@ -12,14 +12,24 @@ from evidex.server.schemas import SearchRequest
 @pytest.mark.parametrize(
     ("body", "line"),
     [
-        ({"text": "a", "top": 0}, "top is '0'; it should be greater than or equal to 1"),
-        ({"text": 5}, "text is '5'; it should be a valid string"),
-        ({"text": "a", "mode": "q"}, "mode is 'q'; it should be 'auto', 'plain' or 'careful'"),
-        ({"text": "a", "bbox": [1, 2]}, "bbox: list should have at least 4 items after validation, not 2"),
+        ({"text": "a", "top": 0}, "top is 0; give 1 or more"),
+        ({"text": "a", "top": 20_000}, "top is 20000; give 10000 or less"),
+        ({"text": "a", "top": True}, "top is true; give a number"),
+        ({"text": "a", "top": None}, "top is null; give a whole number"),
+        ({"text": "a", "top": 1.5}, "top is 1.5; give a whole number"),
+        ({"text": "a", "top": "many"}, 'top is "many"; give a whole number'),
+        ({"text": "a", "max_cloud": False}, "max_cloud is false; give a number"),
+        ({"text": "a", "bbox": [1, 2, True, 4]}, "bbox.2 is true; give a number"),
+        ({"text": "a", "bbox": [1, 2]}, "bbox is [1, 2]; give at least 4, here are 2"),
+        ({"text": "a", "copies": "perhaps"}, 'copies is "perhaps"; give true or false'),
+        ({"text": 5}, "text is 5; give a text"),
+        ({"text": "a", "mode": "q"}, "mode is \"q\"; give 'auto', 'plain' or 'careful'"),
+        ({"text": "a", "glob": "x" * 400}, f'glob is "{"x" * 59}…; give at most 300 characters'),
+        ([1, 2], 'the body is [1, 2]; send an object such as {"text": "a river"}'),
         ({"tex": "a"}, "'tex' is unknown; see /openapi.json for what can be sent"),
     ],
 )
-def test_the_first_fault_is_told_in_a_line(body: dict[str, Any], line: str) -> None:
+def test_the_first_fault_is_told_in_a_line(body: Any, line: str) -> None:
     with pytest.raises(ValidationError) as caught:
         SearchRequest.model_validate(body)
     assert validation_line(caught.value) == line

@@ -265,6 +265,8 @@ def test_a_slow_answer_is_given_up_in_words(settings: Settings, monkeypatch: pyt
         ({"text": "  "}, "empty"),
         ({"text": "x" * 2001}, "2001 characters"),
         ({"text": "a", "top": 0}, "top"),
+        ({"text": "a", "top": True}, "top is true; give a number"),
+        ({"text": "a", "max_cloud": True}, "max_cloud is true; give a number"),
         ({"text": "a", "top": 201}, "give 1 to 200"),
         ({"text": "a", "top": 10**30}, "top"),
         ({"text": "a", "bbox": [1, 2, 3]}, "bbox"),

@@ -32,6 +32,7 @@ from evidex.cli import (
     verify,
 )
 from evidex.cli.options import completed
+from evidex.cli.terminal import visible
 from evidex.errors import EvidexError, GalleryError, InputError, InputWarning, MissingPackageError, outcome
 
 # What evidex[train] brings and a plain install has not.
@@ -140,7 +141,7 @@ def _note(
 ) -> None:
     """Ours is one line on the error stream; those of libraries are shown as ever."""
     if issubclass(category, InputWarning):
-        sys.stderr.write(f"evidex: note: {message}\n")
+        sys.stderr.write(f"evidex: note: {visible(str(message))}\n")
     else:
         _show_warning(message, category, filename, lineno, file, line)
 
@@ -157,7 +158,7 @@ def _refuse(error: typer.TyperException) -> None:
 
 
 def _fail(error: EvidexError) -> None:
-    message = " ".join(str(error).split())
+    message = visible(" ".join(str(error).split()))
     sys.stderr.write(f"evidex: error: {message}\n")
     sys.exit(outcome(error).exit_code)
 

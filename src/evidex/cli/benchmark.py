@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from evidex.cli.terminal import say, visible
+
 
 def command(
     config: Annotated[Path, typer.Argument(help="The benchmark as TOML, e.g. configs/benchmark_sample.toml.")],
@@ -31,7 +33,10 @@ def command(
     notes = error_console()
     with progress_bar("Benchmark") as progress:
         done = run_benchmark(
-            plan, output, watch=lambda line: notes.print(line, highlight=False, markup=False), progress=progress
+            plan,
+            output,
+            watch=lambda line: notes.print(visible(line), highlight=False, markup=False),
+            progress=progress,
         )
     if as_json:
         print_json(
@@ -44,5 +49,5 @@ def command(
             }
         )
         return
-    typer.echo(f"{done.jobs} models, {done.trained} trained and {done.measured} measurements made now")
-    typer.echo(f"report: {done.report}")
+    say(f"{done.jobs} models, {done.trained} trained and {done.measured} measurements made now")
+    say(f"report: {done.report}")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evidex.cli.terminal import say
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -142,24 +144,24 @@ def _tell(outcome: CalibrationOutcome) -> None:
     from evidex.retrieval.certainty.learning import LEAST_KNOWN
 
     calibration = outcome.calibration
-    typer.echo(
+    say(
         f"{calibration.direction} queries among {outcome.target}: {len(calibration.scores) + outcome.taught} from "
         f"{outcome.source}, {outcome.labelled} with a known answer, judged by {calibration.score}"
     )
     if calibration.learned_score is not None:
         teachers = f"{outcome.taught} of them" if outcome.taught else "captions of the gallery"
-        typer.echo(f"learned from {teachers}" + (f": {outcome.worth.describe()}" if outcome.worth else ""))
+        say(f"learned from {teachers}" + (f": {outcome.worth.describe()}" if outcome.worth else ""))
     elif outcome.labelled >= LEAST_KNOWN:
-        typer.echo("what they teach is no better than the highest similarity, so it is not used")
+        say("what they teach is no better than the highest similarity, so it is not used")
     elif outcome.labelled:
-        typer.echo(f"with {LEAST_KNOWN} known answers or more it could learn how likely an answer is right")
+        say(f"with {LEAST_KNOWN} known answers or more it could learn how likely an answer is right")
     if outcome.out_of_domain:
-        typer.echo(f"{outcome.out_of_domain} more were left out: the model was never taught what they are about")
+        say(f"{outcome.out_of_domain} more were left out: the model was never taught what they are about")
     if outcome.unknown:
-        typer.echo(f"the answers of {outcome.unknown} are not in the gallery; name rows by id, path or file name")
+        say(f"the answers of {outcome.unknown} are not in the gallery; name rows by id, path or file name")
     if outcome.guarantee is not None:
-        typer.echo(f"guarantee, for questions like these: {outcome.guarantee.describe()}")
+        say(f"guarantee, for questions like these: {outcome.guarantee.describe()}")
     elif not outcome.labelled:
-        typer.echo("no guarantee: it needs queries whose answers are known and in the gallery")
+        say("no guarantee: it needs queries whose answers are known and in the gallery")
     else:
-        typer.echo("no guarantee: it needs queries of your own with known answers (--queries or --dataset)")
+        say("no guarantee: it needs queries of your own with known answers (--queries or --dataset)")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from evidex.cli.terminal import say
+
 
 def command(
     source: Annotated[Path, typer.Argument(help="Folder of images, read with all folders inside.")],
@@ -37,5 +39,5 @@ def command(
         typer.echo(json.dumps(outcome))
         return
     for skip in report.skipped:
-        typer.echo(f"skipped {printable(skip.name)}: {skip.reason}", err=True)
-    typer.echo(f"images degraded: {len(report.files)}, files skipped: {len(report.skipped)}, in {report.target}")
+        say(f"skipped {printable(skip.name)}: {skip.reason}", err=True)
+    say(f"images degraded: {len(report.files)}, files skipped: {len(report.skipped)}, in {report.target}")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evidex.cli.terminal import say
+
 if TYPE_CHECKING:
     from evidex.retrieval.copies import CopyGroup
 
@@ -28,13 +30,13 @@ def command(
         print_json({"groups": content, "copies": more, "rows": len(opened), "without_hash": index.unhashed})
         return
     for group in groups:
-        typer.echo(group.row.name)
+        say(group.row.name)
         for place in _content(group)["copies"]:
-            typer.echo(f"  {'same' if place['exact'] else 'near'}  {place['path']}")
+            say(f"  {'same' if place['exact'] else 'near'}  {place['path']}")
     pictures = f"{len(groups)} picture{'s are' if len(groups) != 1 else ' is'} there more than once"
-    typer.echo(f"{pictures}, {more} of {len(opened)} rows are copies")
+    say(f"{pictures}, {more} of {len(opened)} rows are copies")
     if index.unhashed:
-        typer.echo(
+        say(
             f"{index.unhashed} rows were indexed before copies were looked for: of these only such with the same "
             "content are told; index into a new gallery to find others"
         )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evidex.cli.terminal import say
+
 if TYPE_CHECKING:
     from evidex.data.datasets import Dataset
     from evidex.encoders.model import Model
@@ -100,7 +102,7 @@ def _write(figures: dict[str, Any], path: Path | None) -> None:
 
     if path is not None:
         write_json_atomic(path, figures)
-        typer.echo(f"all figures: {path}", err=True)
+        say(f"all figures: {path}", err=True)
 
 
 def _draw(found: Evaluation, data: Dataset, noisy_seed: int | None, folder: Path) -> None:
@@ -108,7 +110,7 @@ def _draw(found: Evaluation, data: Dataset, noisy_seed: int | None, folder: Path
     from evidex.evaluation.noisy import NoisySplit
 
     paths = write_figures(found, data if noisy_seed is None else NoisySplit(data, noisy_seed), folder)
-    typer.echo(f"{len(paths)} pictures: {folder}", err=True)
+    say(f"{len(paths)} pictures: {folder}", err=True)
 
 
 def _model(name: str, tokenizer: str, activation: str, device: str | None) -> Model:

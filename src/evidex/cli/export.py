@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from evidex.cli.terminal import say
+
 
 def command(
     model: Annotated[str, typer.Argument(help="Model file, run folder, folder of a CLIP, or hub name.")],
@@ -19,4 +21,4 @@ def command(
 
     check_target(out)
     done = export_model(model, out, half=half)
-    typer.echo(f"{out}: {done.bytes / 1e6:.1f} MB, vectors at most {done.difference:.1e} from those of torch")
+    say(f"{out}: {done.bytes / 1e6:.1f} MB, vectors at most {done.difference:.1e} from those of torch")

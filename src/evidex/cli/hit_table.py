@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evidex.cli.terminal import Terminal, columns, cut, cut_left, padded
+from evidex.cli.terminal import Terminal, columns, cut, cut_left, padded, visible
 from evidex.retrieval.wording import more_places
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _described(answer: Answer, room: int) -> list[_Column]:
     """What tells hits apart, in ``room`` columns: the file, and where there are any and they fit, place and caption."""
     files = _Column("file", [_file(hit) for hit in answer.hits])
     places = _Column(_PLACE, [_place(hit) for hit in answer.hits])
-    captions = _Column("caption", [" ".join((hit.caption or "").split()) for hit in answer.hits])
+    captions = _Column("caption", [visible(" ".join((hit.caption or "").split())) for hit in answer.hits])
     placed = any(places.cells) and room - places.width - _GAP >= _LEAST_FILE
     room -= places.width + _GAP if placed else 0
     file, caption = _shared(room, files.width, captions.width if any(captions.cells) else 0)
@@ -91,7 +91,8 @@ def _shared(room: int, file: int, caption: int) -> tuple[int, int]:
 
 
 def _file(hit: Hit) -> str:
-    name = hit.path if hit.window is None else f"{hit.path} @ {hit.window.x},{hit.window.y}"
+    path = visible(hit.path)
+    name = path if hit.window is None else f"{path} @ {hit.window.x},{hit.window.y}"
     return f"{name} ({more_places(len(hit.copies))})" if hit.copies else name
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evidex.cli.band_choice import check_places_choice
 from evidex.cli.options import Asset, Model, Places, Sensor, Tile
 from evidex.storage.objects import Place, place_of
 
@@ -58,6 +59,7 @@ def command(
     options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune, force=force, asset=asset)
     place = place_of(gallery)
     _check(paths, place, report)
+    check_places_choice(bands, sensor, paths)
     made = new_folders(place)
     with working(options, place, cluster) as ready, stopping(place, made):
         opened = open_or_create(place, model)

@@ -6,8 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
+from evidex.cli.terminal import say, visible
 from evidex.storage.objects import Place
 
 if TYPE_CHECKING:
@@ -57,20 +56,20 @@ def _tell(outcome: IndexReport, gallery: Place, sources: list[str]) -> None:
     told = [f"skipped {skip.name}: {skip.reason}" for skip in outcome.skipped]
     told += [f"{remark.name}: {remark.reason}" for remark in outcome.remarks]
     for line in told[:_SHOWN_SKIPS]:
-        console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        console.print(visible(line), style="yellow", markup=False, highlight=False, soft_wrap=True)
     if len(told) > _SHOWN_SKIPS:
         rest = len(told) - _SHOWN_SKIPS
         console.print(f"… and {rest} more; --report FILE lists all of them", style="yellow", highlight=False)
     pruned = f"; {outcome.pruned} pruned" if outcome.pruned else ""
     rate = f", {outcome.encoded / outcome.seconds:.0f} pictures/s" if outcome.encoded else ""
-    typer.echo(f"{outcome.found} files found: {_counts(outcome)}{pruned}; {outcome.seconds:.1f} s{rate}")
+    say(f"{outcome.found} files found: {_counts(outcome)}{pruned}; {outcome.seconds:.1f} s{rate}")
     if outcome.unplaced:
         one = outcome.unplaced == 1
-        typer.echo(
+        say(
             f"{outcome.unplaced} {'raster has' if one else 'rasters have'} coordinates that lead to no place on earth, "
             f"wholly or in part: {'it is' if one else 'they are'} indexed, but --bbox does not find what has no place"
         )
-    typer.echo(
+    say(
         f"{outcome.rows} rows in {gallery}: {_kinds(outcome)}"
         + (f"; calibrated for {', '.join(sources)}" if sources else "")
     )

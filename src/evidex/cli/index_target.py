@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from evidex.cli.terminal import say
 from evidex.storage.objects import ObjectPlace, Place
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def stopping(gallery: Place, made: list[Place]) -> Iterator[None]:
         with stoppable():
             yield
     except KeyboardInterrupt as stop:
-        typer.echo(what_stays(gallery, made), err=True)
+        say(what_stays(gallery, made), err=True)
         raise typer.Exit(exit_code(stop)) from None
 
 

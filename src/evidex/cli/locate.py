@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evidex.cli.band_choice import check_scene_choice
 from evidex.cli.options import Sensor
+from evidex.cli.terminal import say, visible
 
 if TYPE_CHECKING:
     from evidex.data.items import ReadOptions
@@ -62,6 +64,7 @@ def command(
     text, scene = _told(words, image)
     if gallery is not None and image is None and (bands or sensor):
         _refuse_bands(scene)
+    check_scene_choice(bands, sensor, scene, image)
     options = LocateOptions(_sizes(window), peaks)
     reading = ReadOptions(TileOptions(bands=whole_numbers(bands), sensor=sensor), max_pixels)
     targets = out or []
@@ -199,7 +202,7 @@ def _write(targets: list[Path], found: Located, view: View) -> None:
 
     for target in targets:
         write_located(target, found, view)
-        typer.echo(f"written: {target}", err=True)
+        say(f"written: {target}", err=True)
 
 
 def _show(found: Located) -> None:
@@ -240,7 +243,7 @@ def _folder(
     asked = _asked(opened, text, image, reading)
     report = locate_files(opened, places, asked, options, reading, _progress_of)
     for skip in report.skipped:
-        typer.echo(f"skipped {skip.name}: {skip.reason}", err=True)
+        say(f"skipped {skip.name}: {skip.reason}", err=True)
     if as_json:
         print_json(report.json())
         return
@@ -249,10 +252,10 @@ def _folder(
     terminal = Terminal.of_output()
     terminal.write(report.headline, "bold")
     for found in report.located:  # a line each, however long: scripts cut them
-        terminal.stream.write(f"{found.heat.peak:.2f}  {found.scene}: {found.headline}\n")
+        say(f"{found.heat.peak:.2f}  {found.scene}: {found.headline}")
 
 
 def _progress_of(name: str) -> Any:
     from evidex.cli.console import progress_bar
 
-    return progress_bar(name)
+    return progress_bar(visible(name))

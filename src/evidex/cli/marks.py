@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from evidex.cli.terminal import say
+
 
 def command(
     what: Annotated[str | None, typer.Argument(help="'export' or 'delete'; without either they are counted.")] = None,
@@ -31,13 +33,13 @@ def command(
     read_info(place)  # or it is no gallery
     if file is not None:
         check_target(file)
-        typer.echo(f"{marks.export(file)} marks written to {file}")
+        say(f"{marks.export(file)} marks written to {file}")
     elif what == "delete":
-        typer.echo(f"{marks.delete()} marks deleted")
+        say(f"{marks.delete()} marks deleted")
     else:
         held = marks.all()
         said = Counter(mark.says for mark in held)
         questions = len({mark.asked for mark in held})
-        typer.echo(f"{len(held)} marks for {questions} questions: {said['right']} right, {said['wrong']} wrong")
+        say(f"{len(held)} marks for {questions} questions: {said['right']} right, {said['wrong']} wrong")
     if marks.damaged:
-        typer.echo(f"{marks.damaged} damaged lines are passed over")
+        say(f"{marks.damaged} damaged lines are passed over")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evidex.cli.terminal import say
+
 if TYPE_CHECKING:
     from evidex.encoders.shipped import KnownModel
 
@@ -47,7 +49,7 @@ def _tell(models: list[KnownModel]) -> None:
     output_console().print(table)
     for model in models:
         if model.remedy:
-            typer.echo(f"{model.name}: {model.remedy}")
+            say(f"{model.name}: {model.remedy}")
 
 
 def _number(value: float | None) -> str:

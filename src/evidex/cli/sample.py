@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from evidex.cli.terminal import say
+
 
 def command(
     directory: Annotated[Path, typer.Argument(help="New folder for captions.json and images/.")],
@@ -46,4 +48,4 @@ def command(
         typer.echo(json.dumps(outcome, ensure_ascii=False))
         return
     shares = ", ".join(f"{number} {name}" for name, number in archive.splits.items())
-    typer.echo(f"{archive.count} scenes of {len(archive.kinds)} kinds in {archive.directory} ({shares})")
+    say(f"{archive.count} scenes of {len(archive.kinds)} kinds in {archive.directory} ({shares})")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evidex.cli.band_choice import check_example_choice
 from evidex.cli.options import (
     PRINTED,
     Collection,
@@ -66,7 +67,6 @@ def command(
 ) -> None:
     """Find images, tiles or captions, and be told how far to trust the answer."""
     from evidex.cli.console import print_json
-    from evidex.retrieval.contact_sheet import check_sheet
     from evidex.retrieval.emptiness import with_reasons
     from evidex.retrieval.filters import Filters
     from evidex.retrieval.gallery import Gallery
@@ -77,9 +77,8 @@ def command(
     steady_heap()
     images = image or []
     _check(text, images, among, {"--json": as_json, "--geojson": as_geojson, "--stac": stac == PRINTED})
-    check_stac(stac)
-    if sheet is not None:
-        check_sheet(sheet)
+    check_example_choice(bands, sensor, images)
+    _check_targets(stac, sheet)
     filters = Filters(_box(bbox), _time(after, "after"), _time(before, "before"), glob, collection, max_cloud)
     opened = Gallery.open(gallery, _loaded(model))
     warming = warm_up(opened, "image" if images else "text", scans=cluster is None)
@@ -173,6 +172,15 @@ def _check(text: str | None, images: list[Path], among: str | None, formats: dic
     printed = [name for name, wanted in formats.items() if wanted]
     if len(printed) > 1:
         raise InputError(f"{printed[0]} and {printed[1]} are both given; choose one")
+
+
+def _check_targets(stac: str | None, sheet: Path | None) -> None:
+    """Refuse files that cannot be written, before anything is loaded."""
+    from evidex.retrieval.contact_sheet import check_sheet
+
+    check_stac(stac)
+    if sheet is not None:
+        check_sheet(sheet)
 
 
 def _show(gallery: Gallery, answer: Answer, pictures: bool, why: bool, warming: float) -> None:

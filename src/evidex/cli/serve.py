@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from evidex.cli.terminal import say
 from evidex.storage.objects import place_of
 
 LOCAL = "127.0.0.1"
@@ -70,4 +71,4 @@ def command(
         precision=checked_precision(precision),
         marks=marks,
     )
-    serve(settings, announce=typer.echo, opens=typer.launch if open_page else None)
+    serve(settings, announce=say, opens=typer.launch if open_page else None)

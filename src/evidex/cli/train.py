@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evidex.cli.terminal import say
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -59,9 +61,9 @@ def command(
     console = output_console()
     console.print(f"best on val: RSUM {best['val_rsum']:.2f} in epoch {best['epoch']} of {settings.train.epochs}")
     for line in _sources(run.model.card.get("sources", [])):
-        console.print(line, highlight=False, soft_wrap=True)
-    console.print(f"model:       {run.model_path}", highlight=False, soft_wrap=True)
-    console.print(f"curve:       {curve}", highlight=False, soft_wrap=True)
+        say(line)
+    say(f"model:       {run.model_path}")
+    say(f"curve:       {curve}")
 
 
 def _sources(rows: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evidex.cli.terminal import say
+
 if TYPE_CHECKING:
     from evidex.retrieval.verifying.verify import SoundnessReport
 
@@ -34,12 +36,12 @@ def command(
 
 def _tell(report: SoundnessReport) -> None:
     for finding in report.findings:
-        typer.echo(f"{'mended' if finding.mended else 'damaged'}: {finding}")
+        say(f"{'mended' if finding.mended else 'damaged'}: {finding}")
     for note in report.notes:
-        typer.echo(f"note: {note}")
+        say(f"note: {note}")
     rows = "" if report.rows is None else f", {report.rows} rows"
     read = f"{report.files} files ({report.bytes / 2**20:.1f} MiB){rows} in {report.seconds:.1f} s"
     state = "is sound" if report.sound else "is damaged"
     if report.sound and not report.files:
         state = "has no checksums yet, so damage cannot be told, but all its rows can be read"
-    typer.echo(f"{report.gallery} {state}: read {read}")
+    say(f"{report.gallery} {state}: read {read}")

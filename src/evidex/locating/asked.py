@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from evidex.encoders.domain import Domain
 from evidex.errors import InputError
 from evidex.retrieval.composing import split_minus
+from evidex.retrieval.content import names_something
 from evidex.retrieval.encoding import encode
 from evidex.retrieval.out_of_domain import Bar, Reading, readings
 from evidex.retrieval.queries import Direction, Query, check_query, shown
@@ -61,6 +62,8 @@ def ask(model: Model, query: Query, direction: Direction, name: str | None = Non
         query, left_out = split_minus(query)
         if query is None:
             raise InputError(f"'{called}' says only what is not wanted; say what to look for")
+        if not names_something(query):
+            raise InputError(f"'{called}' names nothing that could be seen; name a thing, such as 'storage tanks'")
     vectors = encode(model, [query], direction)
     (reading,) = readings(model, [query], vectors, direction)
     thing = question_of(query, model.domain).text.strip(" .?!") if direction == "text" else called

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from evidex.data.rendering import TileOptions
 from evidex.errors import InputError, NotFoundError
+from evidex.retrieval.content import names_something
 from evidex.retrieval.encoding import encode
 from evidex.retrieval.out_of_domain import READ_WHOLE, Reading, readings
 from evidex.retrieval.queries import Asking, Query, check_query, shown
@@ -65,6 +66,11 @@ class Composed:
             check_query(text, "text")
         for image in self.images:
             check_query(image, "image")
+
+    @property
+    def says_something(self) -> bool:
+        """Whether its words count: beside an example such that name nothing do not."""
+        return self.text is not None and (not self.images or names_something(self.text))
 
     def __str__(self) -> str:
         wanted = [shown(image) for image in self.images] + ([self.text] if self.text is not None else [])
@@ -123,7 +129,7 @@ def _encoded(
     wanted = []
     if question.images:
         wanted.append(_mean(encode(model, question.images, "image", ways)))
-    if question.text is not None:
+    if question.says_something:
         wanted.append(encode(model, [question.text], "text")[0])
     found = _mean(wanted)
     if question.without:
@@ -146,7 +152,7 @@ def _known(ids: Sequence[str], vector_of: Callable[[str], Vector]) -> list[Vecto
 
 def _reading(model: Model, question: Composed) -> Reading:
     read = READ_WHOLE
-    if question.text is not None:
+    if question.says_something:
         (read,) = readings(model, [question.text], encode(model, [question.text], "text"), "text")
     known = model.domain
     if known is None or not question.without or read.new_words:

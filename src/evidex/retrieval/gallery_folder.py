@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from evidex.retrieval.soundness.seal import SEAL, read_seal
 from evidex.retrieval.table import ROWS
 from evidex.storage.objects import ObjectPlace, Place
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _WRITER = ".writer"
 _DATA = f"{ROWS}/data"
 
@@ -55,6 +57,8 @@ def folder_of(place: Place) -> Path:
 
 def check_free(folder: Place) -> None:
     """Raise GalleryError where no gallery can be made; where the making of one was cut short, one can."""
+    if _CONTROL.search(str(folder)):
+        raise GalleryError(f"'{folder}' holds control characters, under which rows cannot be kept; name another place")
     if (folder / INFO).exists():
         raise GalleryError(f"'{folder}' is a gallery already; open it with Gallery.open, or choose another folder")
     if not folder.exists():

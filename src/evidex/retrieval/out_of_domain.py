@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evidex.data.function_words import FUNCTION_WORDS
 from evidex.encoders.domain import MOSTLY_UNKNOWN, OUT_OF_DOMAIN, Domain, words_of
+from evidex.retrieval.content import names_something
 from evidex.retrieval.filters import Target
 from evidex.retrieval.queries import Asking, Direction, Query
 from evidex.retrieval.spelling import Mended, question_of
@@ -39,6 +40,12 @@ class Reading:
     """Whether the question is longer than what the model reads."""
     mended: tuple[Mended, ...] = ()
     """Slips of the pen that were read as what was probably meant."""
+    mostly_known: bool = False
+    """Whether at least half of the words that name something are known or near, where that can be told."""
+    foreign: bool = False
+    """Whether none of its words stands near to what was taught, though captions may have one in passing."""
+    names_nothing: bool = False
+    """Whether there is nothing in the question that could be looked for."""
 
 
 READ_WHOLE = Reading()
@@ -96,6 +103,8 @@ def readings(
 
 def _reading(model: Model, query: str, outlying: float) -> Reading:
     """``outlying``: the share of the texts that did not train which lie less far outside of what was taught."""
+    if not names_something(query):
+        return Reading(names_nothing=True)
     known = model.domain
     question = question_of(query, known)
     in_part = not model.reads_all(question.text)
@@ -106,7 +115,21 @@ def _reading(model: Model, query: str, outlying: float) -> Reading:
     out_of_domain = _words_that_exclude(known, question.text, unknown, outlying)
     # A word that is near to what was taught, in a question like it, is understood well enough.
     ignored = () if out_of_domain else unknown if outlying <= OUT_OF_DOMAIN else new
-    return Reading(out_of_domain, ignored, meant(known, out_of_domain or ignored), in_part, question.mended)
+    named = words_of([question.text]) - FUNCTION_WORDS
+    return Reading(
+        out_of_domain,
+        ignored,
+        meant(known, out_of_domain or ignored),
+        in_part,
+        question.mended,
+        mostly_known=known.nearness is not None and not _is_mostly_unknown(known, question.text, unknown),
+        foreign=known.nearness is not None and len(known.words_out_of_domain(named)) == len(named) > 0,
+    )
+
+
+def _is_mostly_unknown(known: Domain, text: str, unknown: Words) -> bool:
+    """Whether most words of ``text`` that name something are ``unknown``, where a table tells which are near."""
+    return known.nearness is not None and 2 * len(unknown) > len(words_of([text]) - FUNCTION_WORDS)
 
 
 def _words_that_exclude(known: Domain, text: str, unknown: Words, outlying: float) -> Words:
@@ -115,8 +138,7 @@ def _words_that_exclude(known: Domain, text: str, unknown: Words, outlying: floa
     Where few of its words are unknown the text itself must be unlike what was taught; where most are, there is little
     in it to be like anything. That needs a table of the words that are near: without one every new word is unknown.
     """
-    named = words_of([text]) - FUNCTION_WORDS
-    mostly = known.nearness is not None and 2 * len(unknown) > len(named)
+    mostly = _is_mostly_unknown(known, text, unknown)
     # What is no number lies outside.
     return () if outlying <= (MOSTLY_UNKNOWN if mostly else OUT_OF_DOMAIN) else unknown
 

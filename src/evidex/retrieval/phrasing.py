@@ -9,14 +9,22 @@ from __future__ import annotations
 import re
 
 _POLITE = r"(?:please\s+)?(?:(?:can|could)\s+you\s+(?:please\s+)?)?"
+_THING = (  # that begins like a request
+    r"(?!(?:show\s+(?:jump\w*|ring|cave)|display\s+(?:board|screen|case)s?|search\s+lights?|search\s+and\s+rescue"
+    r"|give\s+way|find\s+spots?\s*$)\b)"
+)
 _VERB = (
-    r"(?:find|show|get|give|display|list|locate|search(?:\s+for)?|look(?:ing)?\s+for|i\s+(?:want|need)(?:\s+to\s+see)?)"
+    rf"{_THING}(?:find|show|get|give|display|list(?:\s+of)?|locate|search(?:\s+for)?|look(?:ing)?\s+for"
+    r"|i\s+(?:want|need)(?:\s+to\s+see)?)"
     r"(?:\s+(?:me|us|all|any|every|some))*:?\s+"
 )
 _EXISTENCE = (
     r"(?:(?:where\s+)?(?:is|are)\s+there|where\s+(?:is|are)|(?:do|does)\s+(?:we|you|it)\s+have"
     r"|(?:where\s+)?(?:can|could)\s+(?:i|we|one|you)\s+(?:see|find)|any)\s+(?:any\s+|some\s+)?"
-    r"|(?:which|what)\s+(?:images?|pictures?|photos?|scenes?|places|tiles)\s+(?:shows?|contains?|ha(?:s|ve)|depicts?)\s+"
+    r"|(?:which|what)\s+(?:images?|pictures?|photos?|scenes?|places?|areas?|sites?|tiles)\s+"
+    r"(?:shows?|contains?|ha(?:s|ve)|depicts?|(?:is|are)(?:\s+(?:full\s+of|only|in|of))?)\s+"
+    # What is left of these tells what would be seen: "where do waves break" is a question for breaking waves.
+    r"|where\s+(?:(?:do|does)|(?:can|could)\s+(?:i|we|one|you))\s+|(?:which|how\s+many)\s+"
 )
 _PICTURES = (
     r"(?:(?:an?|the|all|any|some)\s+)?(?:(?:satellite|aerial|overhead|drone)\s+)?"
@@ -26,7 +34,8 @@ _PICTURES = (
 )
 _REQUEST = re.compile(rf"\s*(?:{_POLITE}(?:{_VERB}|{_EXISTENCE}))?(?:{_PICTURES})?", re.IGNORECASE)
 _PLACE = r"\s+in\s+(?:the|this|my|our)\s+(?:archive|gallery|collection|dataset)"
-_SEEN = r"\s+(?:anywhere|to\s+be\s+seen)"
+_SEEN = r"\s+(?:anywhere|to\s+be\s+seen|(?:is|are)\s+there)"
+_IS = re.compile(r"\s*(?:is|are)\s+", re.IGNORECASE)
 _THANKS = r"[\s,]\s*(?:please|thanks|thank\s+you)"
 _AFTERWARDS = re.compile(rf"(?:(?:{_PLACE}|{_SEEN})(?:{_THANKS})?|{_THANKS})[\s?.!]*$", re.IGNORECASE)
 _LONGEST_END = 60  # characters in which it is looked for: a long text must not cost more than it is worth
@@ -37,5 +46,6 @@ def asked_for(text: str) -> str:
     found = _REQUEST.match(text)
     rest = text if found is None else text[found.end() :]
     end = _AFTERWARDS.search(rest, max(0, len(rest) - _LONGEST_END))
-    rest = rest if end is None else rest[: end.start()]
+    if end is not None:  # "is a ship anywhere" asks for a ship; "is a ship" would be half a sentence
+        rest = _IS.sub("", rest[: end.start()], count=1) if _IS.match(rest) else rest[: end.start()]
     return rest if rest.strip() else text

@@ -1,7 +1,9 @@
 """What a text query asks for, as the model can read it: without the words around it, slips of the pen mended.
 
 A word is mended only if it is none that people write and one slip away from one: "mountian" is read as "mountain",
-while "socks" stays what it is though "rocks" was taught. That takes a model that knows common words.
+while "socks" stays what it is though "rocks" was taught. That takes a model that knows common words. Captions have
+slips of their own, so that "brige" was taught too: such a word is one if a common and taught one, near or long, is a
+slip away.
 """
 
 from __future__ import annotations
@@ -12,11 +14,14 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 
 from evidex.encoders.domain import Domain
+from evidex.retrieval.content import readable
 from evidex.retrieval.phrasing import asked_for
 
 _LEAST_LETTERS = 4  # shorter words are one slip away from many
 _MOST_LETTERS = 24
-_MOST_MENDED = 3  # a text with more is no English
+_LONG_WORD = 8
+_MOST_MENDED = 3  # a text with more new words that nobody writes is no English
+_MOST_ODD = 8  # looked up
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -38,13 +43,14 @@ class Question:
 
 def question_of(query: str, known: Domain | None) -> Question:
     """What ``query`` asks of a model that was taught what ``known`` tells."""
-    text = asked_for(query)
+    text = asked_for(readable(query))
     if known is None or known.nearness is None:
         return Question(text)
-    words = dict.fromkeys(_WORD.findall(text))
-    odd = [word for word in words if known.new_words(word) and not known.is_common(word.lower())]
-    read = {word: close for word in odd[:_MOST_MENDED] if (close := _nearest(word.lower(), known)) is not None}
-    if not read or len(odd) > _MOST_MENDED:
+    odd = [word for word in dict.fromkeys(_WORD.findall(text)) if not known.is_common(word.lower())]
+    if sum(bool(known.new_words(word)) for word in odd) > _MOST_MENDED:
+        return Question(text)
+    read = {word: close for word in odd[:_MOST_ODD] if (close := _nearest(word.lower(), known)) is not None}
+    if not read:
         return Question(text)
     mended = _WORD.sub(lambda found: read.get(found.group(), found.group()), text)
     return Question(mended, tuple(Mended(typed, close) for typed, close in read.items()))
@@ -54,20 +60,28 @@ def _nearest(word: str, known: Domain) -> str | None:
     """The word one slip away, by swapped letters rather than otherwise; None where that is foreign to the model too."""
     if not _LEAST_LETTERS <= len(word) <= _MOST_LETTERS or not word.isascii():
         return None
-    for slips in (_swapped(word), _otherwise_slipped(word)):
-        candidates = [other for other in slips if other in known.words or known.is_common(other)]
-        if candidates:
-            close = min(candidates, key=lambda other: _order(other, known))
-            return None if known.words_out_of_domain(known.new_words(close)) else close
-    return None
+    slips = [*((other, 0) for other in _swapped(word)), *((other, 1) for other in _otherwise_slipped(word))]
+    known_slips = [(other, kind) for other, kind in slips if other in known.words or known.is_common(other)]
+    candidates = [(_order(other, kind, len(other) <= len(word), known), other) for other, kind in known_slips]
+    if not candidates:
+        return None
+    close = min(candidates, key=lambda candidate: candidate[0])[1]
+    if known.new_words(word):
+        return None if known.words_out_of_domain(known.new_words(close)) else close
+    plain = known.is_common(close) and close in known.words
+    # Few long words are a slip away from another; of short ones only the subject tells which was meant.
+    meant = len(word) >= _LONG_WORD or not known.words_out_of_domain([close])
+    return close if plain and meant else None
 
 
-def _order(word: str, known: Domain) -> int:
-    """Common and taught, common and near, common; last taught only, as captions have slips of their own."""
-    if not known.is_common(word):
-        return 3
+def _order(word: str, kind: int, shorter: bool, known: Domain) -> tuple[bool, int, int, bool, bool]:
+    """What people write before what captions alone do, swapped letters first, taught before near before merely common.
+
+    Between equals a letter was left out rather than typed, and what is near was meant rather than what is not.
+    """
     new = known.new_words(word)
-    return 0 if not new else 1 if not known.words_out_of_domain(new) else 2
+    rank = 0 if not new else 1 if not known.words_out_of_domain(new) else 2
+    return not known.is_common(word), kind, rank, shorter, bool(known.words_out_of_domain([word]))
 
 
 def _swapped(word: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -21,6 +21,7 @@ class Level(StrEnum):
     """What an answer is worth."""
 
     EMPTY = "empty"
+    NOTHING_ASKED = "nothing_asked"
     OUT_OF_DOMAIN = "out_of_domain"
     NO_MATCH = "no_match"
     UNJUDGED = "unjudged"
@@ -31,7 +32,7 @@ class Level(StrEnum):
     @property
     def refused(self) -> bool:
         """Whether the hits are no answer."""
-        return self in (Level.EMPTY, Level.OUT_OF_DOMAIN, Level.NO_MATCH)
+        return self in (Level.EMPTY, Level.NOTHING_ASKED, Level.OUT_OF_DOMAIN, Level.NO_MATCH)
 
     @property
     def tone(self) -> Tone:
@@ -47,8 +48,10 @@ class Reason(StrEnum):
     """What speaks against relying on an answer, the weightiest first."""
 
     NOTHING_SEARCHED = "nothing_searched"
+    NOTHING_ASKED = "nothing_asked"
     NEW_WORDS = "new_words"
     BELOW_FLOOR = "below_floor"
+    FOREIGN = "foreign"
     LITTLE_EVIDENCE = "little_evidence"
     SEVERAL_PARTS = "several_parts"
     NOT_CALIBRATED = "not_calibrated"
@@ -62,8 +65,10 @@ class Reason(StrEnum):
 
 _LEVELS = {
     Reason.NOTHING_SEARCHED: Level.EMPTY,
+    Reason.NOTHING_ASKED: Level.NOTHING_ASKED,
     Reason.NEW_WORDS: Level.OUT_OF_DOMAIN,
     Reason.BELOW_FLOOR: Level.NO_MATCH,
+    Reason.FOREIGN: Level.NO_MATCH,
     Reason.LITTLE_EVIDENCE: Level.NO_MATCH,
     Reason.SEVERAL_PARTS: Level.UNJUDGED,
     Reason.NOT_CALIBRATED: Level.UNJUDGED,
@@ -130,49 +135,71 @@ class Case:
 
     @property
     def _is_out_of_domain(self) -> bool:
-        return bool(self.reading.new_words)
+        """What is unlike anything taught; not where most of its words are known and its best hit is a match."""
+        found = self.reading.mostly_known and self.bar.is_fair(self.first.scores)
+        return bool(self.reading.new_words) and not found
 
     @property
     def _is_below(self) -> bool:
-        return not self._is_out_of_domain and self.bar.excludes(self.first.scores)
+        said = self._is_out_of_domain or self.reading.names_nothing
+        return not said and self.bar.excludes(self.first.scores)
+
+    @property
+    def _is_foreign(self) -> bool:
+        """Of what a model was hardly taught a faint hit says nothing; of what it knows well it may be one."""
+        said = self._is_out_of_domain or self._is_below
+        return self.reading.foreign and not said and self.bar.is_faint(self.first.scores)
+
+    @property
+    def _is_apart(self) -> bool:
+        """Whether the calibration, which is of usual questions, says nothing about it."""
+        return self._is_out_of_domain or self._is_below or self._is_foreign or self.reading.names_nothing
 
     @property
     def asks_again(self) -> bool:
         """Whether the calibration wants it asked in other forms, and it is not refused whatever these find."""
-        refused = self._is_below or (self._is_out_of_domain and self.bar.refuses)
+        refused = self._is_apart if self.bar.refuses else self._is_below or self.reading.names_nothing
         return self.judged is not None and self.judged.unsure and not refused
 
     def standing(self, final: Partial) -> Standing:
         """Of the answer with the rows of ``final``: the first scan's, or those of the query asked again."""
-        judged = None if self._is_out_of_domain or self._is_below else self.judged
+        judged = None if self._is_apart else self.judged
         chance = None if self.asks_again else judged
+        reasons = tuple(reason for reason, holds in self._reasons(final, judged).items() if holds)
+        read = self.reading
+        if Reason.NEW_WORDS not in reasons:  # then they are words that the hits may leave out
+            read = replace(read, new_words=(), ignored_words=read.ignored_words or read.new_words)
         return Standing(
-            reasons=tuple(reason for reason, holds in self._reasons(final, judged).items() if holds),
+            reasons=reasons,
             refined=self.asks_again,
             percentile=None if judged is None else judged.percentile,
             chance=None if chance is None else chance.chance,
             chance_top=None if chance is None else chance.chance_top,
-            reading=self.reading,
+            reading=read,
             bar=self.bar,
         )
 
     def _reasons(self, final: Partial, judged: Judged | None) -> dict[Reason, bool]:
         empty = self.first.count == 0
+        if self.reading.names_nothing and not empty:
+            return {Reason.NOTHING_ASKED: True}
         little = self.judged is not None and self.judged.unsupported
         # What is rare in an archive has little evidence in all, and is there nonetheless if its best match is one.
         unsupported = little and not self.bar.is_fair(self.first.scores)
         out_of_domain = self._is_out_of_domain and not empty and (self.bar.refuses or unsupported)
         percentile = 0.0 if judged is None else judged.percentile
-        unjudged = judged is None and not (empty or out_of_domain or self._is_below)
+        unjudged = self.judged is None and not (empty or out_of_domain or self._is_below or self._is_foreign)
         return {
             Reason.NOTHING_SEARCHED: empty,
             Reason.NEW_WORDS: out_of_domain,
             Reason.BELOW_FLOOR: self._is_below,
+            Reason.FOREIGN: self._is_foreign,
             Reason.LITTLE_EVIDENCE: unsupported and judged is not None,
             Reason.SEVERAL_PARTS: unjudged and self.several_parts,
             Reason.NOT_CALIBRATED: unjudged and not self.several_parts,
             Reason.UNCERTAIN_AT_FIRST: self.asks_again and percentile >= 1 - REFINE_RATIO,
-            Reason.IGNORED_WORDS: bool(self.reading.ignored_words),
+            Reason.IGNORED_WORDS: bool(self.reading.ignored_words)
+            or (bool(self.reading.new_words) and not out_of_domain),
             Reason.READ_IN_PART: self.reading.in_part,
             Reason.FEW_ALIKE: little and not unsupported and judged is not None,
             Reason.FAINT: self.bar.is_faint(final.scores),

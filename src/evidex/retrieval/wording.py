@@ -13,6 +13,7 @@ from evidex.retrieval.standing import Level, Reason, Standing
 
 HEADLINES = {
     Level.EMPTY: "There was nothing to search",
+    Level.NOTHING_ASKED: "There is nothing to look for in this",
     Level.OUT_OF_DOMAIN: "The model does not know this",
     Level.NO_MATCH: "Probably nothing here matches",
     Level.UNJUDGED: "The nearest things in the archive",
@@ -21,6 +22,10 @@ HEADLINES = {
     Level.GOOD: "Good matches",
 }
 _NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NOTHING_ASKED = (
+    "Your question names nothing that could be seen, so the hits mean nothing; "
+    "name a thing, such as 'ships in a harbor'."
+)
 _NEAREST = "The hits are the nearest things in the archive, not an answer."
 
 
@@ -38,6 +43,8 @@ def explanation(standing: Standing, searched: int, emptiness: str | None) -> str
     """The standing in a sentence; ``emptiness`` says why nothing was searched, where somebody looked."""
     if standing.reasons[:1] == (Reason.NOTHING_SEARCHED,):
         return f"Nothing was searched: {emptiness or 'the gallery is empty or no row passes the filters'}."
+    if standing.reasons[:1] == (Reason.NOTHING_ASKED,):
+        return _NOTHING_ASKED
     reading, level = standing.reading, standing.level
     leaves_out = Reason.IGNORED_WORDS in standing.reasons[1:] and not level.refused
     parts = (
@@ -58,6 +65,8 @@ def _sentence(standing: Standing, searched: int) -> str:
             return f"The model never learned {named(reading.new_words)}, nor anything like it."
         case (Reason.BELOW_FLOOR,):
             return "Even the nearest thing here is hardly like your question."
+        case (Reason.FOREIGN,):
+            return "The model hardly knows your words, and even the nearest thing here is only faintly like them."
         case (Reason.LITTLE_EVIDENCE,):
             return "Hardly anything here is like your question."
         case (Reason.SEVERAL_PARTS,):
@@ -86,7 +95,7 @@ def _sentence(standing: Standing, searched: int) -> str:
 
 def details(standing: Standing, hits: Sequence[Hit], change: Refinement | None) -> tuple[str, ...]:
     """What the standing rests on, a sentence each, for those who want to know."""
-    if Reason.NOTHING_SEARCHED in standing.reasons:
+    if {Reason.NOTHING_SEARCHED, Reason.NOTHING_ASKED} & set(standing.reasons):
         return ()
     return tuple(
         filter(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 
 from fastapi import FastAPI, Request
@@ -14,6 +15,20 @@ from evidex.errors import EvidexError, outcome
 
 _LOG = logging.getLogger("evidex.server")
 _LONGEST = 500
+_LONGEST_VALUE = 60
+_EXAMPLE = '{"text": "a river"}'
+_WHOLE, _NUMBER, _TEXT, _YES_OR_NO = "give a whole number", "give a number", "give a text", "give true or false"
+_REMEDIES = {
+    "int_type": _WHOLE, "int_parsing": _WHOLE, "int_parsing_size": _WHOLE, "int_from_float": _WHOLE,
+    "float_type": _NUMBER, "float_parsing": _NUMBER, "finite_number": _NUMBER,
+    "string_type": _TEXT, "bool_type": _YES_OR_NO, "bool_parsing": _YES_OR_NO,
+    "greater_than_equal": "give {ge} or more", "less_than_equal": "give {le} or less",
+    "too_short": "give at least {min_length}, here are {actual_length}",
+    "too_long": "give at most {max_length}, here are {actual_length}",
+    "string_too_long": "give at most {max_length} characters",
+    "list_type": "give a list", "literal_error": "give {expected}",
+}  # fmt: skip
+"""What to send instead, by pydantic's names of faults; for others its own words must do."""
 
 
 def problem(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
@@ -33,19 +48,27 @@ def validation_line(error: ValidationError | RequestValidationError) -> str:
     """The first thing that is wrong with a request, in a line."""
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
-    message = str(first["msg"])
-    if first["type"] == "json_invalid":
-        return f"the body is no JSON ({first.get('ctx', {}).get('error', message)})"
-    if first["type"] == "extra_forbidden":
+    kind, told = str(first["type"]), first.get("ctx", {})
+    if kind == "json_invalid":
+        return f"the body is no JSON ({told.get('error', first['msg'])}); send an object such as {_EXAMPLE}"
+    if kind == "extra_forbidden":
         return f"'{place}' is unknown; see /openapi.json for what can be sent"
-    message = message.removeprefix("Value error, ").replace("Input should be", "it should be")
-    message = message[:1].lower() + message[1:]
-    if first["type"] == "missing":
+    if kind == "missing":
         return f"'{place}' is missing; see /openapi.json for what can be sent"
-    value = first.get("input")
-    if place and isinstance(value, str | int | float):
-        return f"{place} is {str(value)[:60]!r}; {message}"
-    return f"{place}: {message}" if place else message
+    value = _shown(first.get("input"))
+    if not place:
+        return f"the body is {value}; send an object such as {_EXAMPLE}"
+    remedy = _REMEDIES.get(kind, "").format(**told) or str(first["msg"]).removeprefix("Value error, ")
+    return f"{place} is {value}; {remedy[:1].lower()}{remedy[1:]}"
+
+
+def _shown(value: object) -> str:
+    """A value as JSON writes it, the beginning of a long one; what no JSON can hold as Python does."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=repr)
+    except (ValueError, RecursionError):
+        text = type(value).__name__
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
 def install(app: FastAPI) -> None:

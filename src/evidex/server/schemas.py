@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from evidex.data.acquired import parse_time
 from evidex.data.footprints import Bounds
@@ -23,13 +23,25 @@ Mode = Literal["auto", "plain", "careful"]
 _REFINE: dict[Mode, Refining] = {"auto": AS_CALIBRATED, "plain": NEVER, "careful": ALWAYS}
 
 
+def _number(value: object) -> object:
+    """A truth value is no number, though Python counts with it: "top": true is a slip, not a 1."""
+    if isinstance(value, bool):
+        raise ValueError("give a number")
+    return value
+
+
+_NUMBER = BeforeValidator(_number)
+
+
 class _Question(BaseModel):
     """How to search, and which rows may be found."""
 
     # Texts differ from query to query; a cache of them would fill with what is never asked again.
     model_config = ConfigDict(extra="forbid", cache_strings="keys")
 
-    top: Annotated[int, Field(ge=1, le=10_000, description="How many hits; the server's limit is in /gallery.")] = 12
+    top: Annotated[
+        int, Field(ge=1, le=10_000, description="How many hits; the server's limit is in /gallery."), _NUMBER
+    ] = 12
     mode: Annotated[
         Mode,
         Field(
@@ -39,14 +51,14 @@ class _Question(BaseModel):
     ] = "auto"
     among: Annotated[Target | None, Field(description="Look among images (the default) or texts.")] = None
     bbox: Annotated[
-        list[float] | None,
+        list[Annotated[float, _NUMBER]] | None,
         Field(min_length=4, max_length=4, description="west, south, east, north in degrees; west > east crosses 180°."),
     ] = None
     after: Annotated[str | None, Field(max_length=40, description="Taken at this time or later.")] = None
     before: Annotated[str | None, Field(max_length=40, description="Taken earlier than this.")] = None
     glob: Annotated[str | None, Field(max_length=300, description="Matches the path, or its end.")] = None
     collection: Annotated[str | None, Field(max_length=300, description="Of this STAC collection.")] = None
-    max_cloud: Annotated[float | None, Field(ge=0, le=100, description="Most clouds, in percent.")] = None
+    max_cloud: Annotated[float | None, Field(ge=0, le=100, description="Most clouds, in percent."), _NUMBER] = None
 
     without: Annotated[
         list[str], Field(max_length=8, description="What should not be there; best a kind of scene.")

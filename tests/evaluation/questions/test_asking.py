@@ -108,9 +108,9 @@ def test_the_command_prints_and_writes_the_figures(
     tiny_model().save(tmp_path / "model.safetensors")
     table = tmp_path / "questions.tsv"
     lines = [
-        "\t".join(["kind", "form", "labels", *WAYS]),
-        "present\tword\tpark\tlake\ta lake\t\t\t",
-        "absurd\tword\t\tcat\t\t\t\t",
+        "\t".join(["half", "kind", "form", "labels", *WAYS]),
+        "tune\tpresent\tword\tpark\tlake\ta lake\t\t\t",
+        "tune\tabsurd\tword\t\tcat\t\t\t\t",
     ]
     table.write_text("\n".join(lines))
     target = tmp_path / "out.json"

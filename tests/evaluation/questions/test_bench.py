@@ -3,17 +3,19 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
 
 from evidex.errors import DataError, InputError
 from evidex.evaluation.questions.bench import WAYS, Topic, apt, plain, read_subjects
+from evidex.scenes.scene import KINDS
 
 REPOSITORY = Path(__file__).parents[3]
 BENCH = REPOSITORY / "benchmarks" / "questions.tsv"
 DATA = REPOSITORY.parent / "shared" / "data"
-HEADER = "\t".join(["kind", "form", "labels", *WAYS])
+HEADER = "\t".join(["half", "kind", "form", "labels", *WAYS])
 
 
 def _words(text: str) -> str:
@@ -23,9 +25,25 @@ def _words(text: str) -> str:
 def test_the_bench_is_large_and_asks_nothing_twice() -> None:
     subjects = read_subjects(BENCH)
     texts = [_words(text) for subject in subjects for text in subject.asked.values()]
-    assert len(texts) == len(set(texts)) >= 400
+    assert len(texts) == len(set(texts)) >= 1200
     assert all(tuple(subject.asked) == WAYS for subject in subjects)
-    assert min(Counter(subject.kind for subject in subjects).values()) >= 20
+
+
+def test_the_held_half_is_broad_and_fits_kinds_of_scene_that_there_are() -> None:
+    held = read_subjects(BENCH, "held")
+    assert sum(len(subject.asked) for subject in held) >= 400
+    assert min(Counter(subject.kind for subject in held).values()) >= 20
+    assert min(Counter(subject.form for subject in held).values()) >= 20
+    present = {label for subject in held if subject.kind == "present" for label in subject.labels}
+    assert present >= {plain(kind) for kind in KINDS}
+    assert {label for subject in held for label in subject.labels} <= {*KINDS, "playfields"}  # RSICD's own
+
+
+def test_a_held_typo_is_a_slip_in_the_keyword_and_no_other_question() -> None:
+    for subject in read_subjects(BENCH, "held"):
+        keyword, typo = subject.asked["keyword"], subject.asked["typo"]
+        assert keyword != typo
+        assert SequenceMatcher(None, keyword, typo).ratio() >= 0.75, typo
 
 
 def test_the_halves_share_no_subject_and_are_the_whole() -> None:
@@ -52,20 +70,21 @@ def _file(folder: Path, *lines: str) -> Path:
 
 
 def test_comments_and_missing_ways_are_fine(tmp_path: Path) -> None:
-    path = _file(tmp_path, "# of ours", HEADER, "present\tword\tBare Land, park\tsoil\t\tfind soil\t\t")
+    path = _file(tmp_path, "# of ours", HEADER, "held\tpresent\tword\tBare Land, park\tsoil\t\tfind soil\t\t")
     assert read_subjects(path) == (
-        Topic("present", "word", frozenset({"bareland", "park"}), {"keyword": "soil", "command": "find soil"}),
+        Topic("present", "word", frozenset({"bareland", "park"}), {"keyword": "soil", "command": "find soil"}, "held"),
     )
 
 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("present\tword\tpark\tgreen", "4 cells instead of 8"),
-        ("gone\tword\tpark\tgreen\t\t\t\t", "kind 'gone' is unknown"),
-        ("present\tword\t\tgreen\t\t\t\t", "needs labels that fit"),
-        ("absurd\tword\tpark\tgreen\t\t\t\t", "what is absurd has none"),
-        ("present\tword\tpark\t\tgreen\t\t\t", "no keyword"),
+        ("tune\tpresent\tword\tpark\tgreen", "5 cells instead of 9"),
+        ("best\tpresent\tword\tpark\tgreen\t\t\t\t", "half 'best' is unknown; use tune or held"),
+        ("tune\tgone\tword\tpark\tgreen\t\t\t\t", "kind 'gone' is unknown"),
+        ("tune\tpresent\tword\t\tgreen\t\t\t\t", "needs labels that fit"),
+        ("tune\tabsurd\tword\tpark\tgreen\t\t\t\t", "what is absurd has none"),
+        ("held\tpresent\tword\tpark\t\tgreen\t\t\t", "no keyword"),
     ],
 )
 def test_wrong_lines_are_named(tmp_path: Path, line: str, says: str) -> None:
@@ -74,7 +93,7 @@ def test_wrong_lines_are_named(tmp_path: Path, line: str, says: str) -> None:
 
 
 def test_what_is_no_bench_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="columns kind, form"):
+    with pytest.raises(DataError, match="columns half, kind, form"):
         read_subjects(_file(tmp_path, "what\tis"))
     with pytest.raises(InputError, match="half 'best' is unknown"):
         read_subjects(BENCH, "best")  # type: ignore[arg-type]

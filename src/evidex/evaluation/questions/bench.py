@@ -1,12 +1,11 @@
 """Questions in own words and the kinds of scene that answer them, from a table.
 
-A line holds one subject (``kind``, ``form``, ``labels``) and its question in five ways. All ways of a subject fall into
-the same half, so that what was tuned on one half has not met the subjects of the other.
+A line holds one subject (``half``, ``kind``, ``form``, ``labels``) and its question in five ways. All ways of a subject
+are in the same half, so that what was tuned on one half has not met the subjects of the other.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ Half = Literal["tune", "held"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 WAYS: tuple[Way, ...] = get_args(Way)
 HALVES: tuple[Half, ...] = get_args(Half)
-_COLUMNS = ("kind", "form", "labels", *WAYS)
+_COLUMNS = ("half", "kind", "form", "labels", *WAYS)
 _LARGEST = 16 << 20
 
 
@@ -36,10 +35,8 @@ class Topic:
     labels: frozenset[str]
     """The kinds of scene that fit, as `plain` writes them."""
     asked: Mapping[Way, str]
-
-    @property
-    def half(self) -> Half:
-        return "held" if hashlib.sha256(self.asked["keyword"].encode()).digest()[0] % 2 else "tune"
+    half: Half = "tune"
+    """tune: may be looked at while verdicts are made; held: is asked once, at the end."""
 
 
 def plain(label: str | None) -> str:
@@ -65,17 +62,20 @@ def read_subjects(path: Path, half: Half | None = None) -> tuple[Topic, ...]:
 def _subject(cells: list[str], where: str) -> Topic:
     if len(cells) != len(_COLUMNS):
         raise DataError(f"{where}: {len(cells)} cells instead of {len(_COLUMNS)}; separate them by tabs")
-    kind, form, labels, *texts = (cell.strip() for cell in cells)
+    half, kind, form, labels, *texts = (cell.strip() for cell in cells)
     known: dict[str, Kind] = {name: name for name in KINDS}
+    halves: dict[str, Half] = {name: name for name in HALVES}
     if kind not in known:
         raise DataError(f"{where}: kind '{kind}' is unknown; use one of {', '.join(KINDS)}")
+    if half not in halves:
+        raise DataError(f"{where}: half '{half}' is unknown; use {' or '.join(HALVES)}")
     fitting = frozenset(plain(label) for label in labels.split(",") if plain(label))
     if bool(fitting) != (kind != "absurd"):
         raise DataError(f"{where}: what is present or absent needs labels that fit, what is absurd has none")
     asked: dict[Way, str] = {way: text for way, text in zip(WAYS, texts, strict=True) if text}
     if "keyword" not in asked:
         raise DataError(f"{where}: there is no keyword; every subject needs one")
-    return Topic(known[kind], form, fitting, asked)
+    return Topic(known[kind], form, fitting, asked, halves[half])
 
 
 def apt(subjects: Iterable[Topic], labels: Iterable[str | None]) -> list[Topic]:

@@ -1,0 +1,55 @@
+"""Bands or a sensor, chosen for what has none: told in a line, never passed over in silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evidex.retrieval.gallery import Gallery
+from tests.cli.running import Runner
+from tests.retrieval.archive import picture, tiny_model, write_raster
+
+CHOICES = (("--bands", "4,3,2"), ("--sensor", "sentinel-2"))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bands")
+    for number in range(2):
+        picture(number).save(folder / f"{number}.jpg")
+    write_raster(folder / "scene.tif", np.arange(4 * 64 * 64, dtype=np.uint16).reshape(4, 64, 64))
+    Gallery.create(folder / "gallery", tiny_model()).add(folder / "0.jpg")
+    tiny_model().save(folder / "model.safetensors")
+    return folder
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_words_and_pictures_have_no_bands(place: Path, evidex: Runner, choice: tuple[str, str]) -> None:
+    asked = ("--gallery", place / "gallery", *choice)
+    assert f"{choice[0]} is of an example image, and none is given" in evidex("search", "a river", *asked).complaint
+    told = evidex("search", "--image", place / "1.jpg", *asked).complaint
+    assert "1.jpg' has no bands to choose" in told
+    assert f"leave out {choice[0]}" in told
+    of_both = evidex("search", "--image", place / "scene.tif", "--image", place / "1.jpg", *asked)
+    assert "1.jpg' has no bands" in of_both.complaint
+    assert "0.jpg' has no bands" in evidex("locate", "a river", place / "0.jpg", *choice).complaint
+
+
+def test_a_scene_with_bands_is_shown_in_them(place: Path, evidex: Runner) -> None:
+    assert (
+        evidex("search", "--image", place / "scene.tif", "--bands", "4,3,2", "--gallery", place / "gallery").code == 0
+    )
+
+
+def test_an_index_says_how_many_pictures_have_none(place: Path, evidex: Runner, tmp_path: Path) -> None:
+    made = ("--gallery", tmp_path / "g", "--model", place / "model.safetensors", "--no-calibrate", "--bands", "4,3,2")
+    told = evidex("index", place / "0.jpg", place / "1.jpg", *made).complaint
+    assert "none of the 2 files has bands to choose" in told
+    assert not (tmp_path / "g").exists()
+    mixed = evidex("index", place / "*.*", *made)
+    assert mixed.code == 0
+    assert "note: --bands changes nothing for 2 pictures" in mixed.err
+    alone = evidex("index", place / "scene.tif", "--gallery", tmp_path / "h", *made[2:])
+    assert (alone.code, "note" in alone.err) == (0, False)
