@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evidex.data.object_graphs import graph, graphs_of
+from evidex.data.object_graphs import NODES, graph, graphs_of, read_matrices
 from evidex.data.objects import CLASSES, FoundObject
 from evidex.data.records import Record
 from evidex.errors import DataError
@@ -69,3 +69,19 @@ def test_a_dataset_without_objects_says_where_they_are_missing(tmp_path: Path) -
         graphs_of([Record("a.jpg", "train", ("x",), home=tmp_path)])
     with pytest.raises(DataError, match="caption file"):
         graphs_of([Record("a.jpg", "train", ("x",))])
+
+
+@pytest.mark.parametrize("spoilt", ["empty", "one array", "scalar", "twice"])
+def test_a_spoilt_file_of_matrices_is_told(tmp_path: Path, spoilt: str) -> None:
+    path = tmp_path / "objects.npz"
+    nodes = links = np.zeros((2, NODES, NODES), np.float32)
+    if spoilt == "empty":
+        path.write_bytes(b"")
+    elif spoilt == "one array":
+        with path.open("wb") as stream:
+            np.save(stream, nodes)
+    else:
+        names = np.array("a.png" if spoilt == "scalar" else ["a.png", "a.png"])
+        np.savez(path, names=names, nodes=nodes, links=links)
+    with pytest.raises(DataError, match=r"objects\.npz' (does not hold|names a picture twice)"):
+        read_matrices(path)

@@ -85,7 +85,7 @@ def test_a_question_that_names_nothing_is_told_so(tmp_path: Path) -> None:
         ask(gallery.model, "pictures", "text")
 
 
-def test_words_taught_in_passing_are_foreign_and_known_ones_are_counted() -> None:
+def test_known_words_beside_unknown_ones_are_counted() -> None:
     plain = tiny_model()
     table = Nearness(("harbor", "ships", "socks", "violin"), np.array([255, 255, 10, 10], np.uint8))
     known = Domain(
@@ -98,7 +98,6 @@ def test_words_taught_in_passing_are_foreign_and_known_ones_are_counted() -> Non
     model = Model(plain.encoder, plain.temperature, domain=known)
     texts = ["a socks", "ships with socks", "ships in a harbor with a violin", "a violin"]
     read = readings(model, texts, encode(model, texts, "text"), "text")
-    assert [one.foreign for one in read] == [True, False, False, True]
     assert [(one.new_words, one.mostly_known) for one in read] == [
         ((), True),
         ((), True),
@@ -117,3 +116,8 @@ def test_words_that_name_nothing_do_not_count_beside_an_example() -> None:
     np.testing.assert_array_equal(vector(silent), vector(empty_words))
     assert not composed_readings(model, [empty_words])[0].names_nothing
     assert composed_readings(model, [Composed("???", (), ("river",))])[0].names_nothing
+
+
+@pytest.mark.parametrize(("text", "names"), [("747", True), ("an A380", True), ("I-95", True), ("3", False)])
+def test_a_number_of_several_signs_may_be_a_name(text: str, names: bool) -> None:
+    assert names_something(text) == names

@@ -73,10 +73,13 @@ def read_matrices(path: Path) -> dict[str, Graph]:
         with np.load(path, allow_pickle=False) as arrays:
             names, nodes, links = (arrays[key] for key in ("names", "nodes", "links"))
         both = np.stack([nodes, links], 1).astype(np.float32)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        counted = len(names)
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise DataError(f"'{path}' does not hold names, nodes and links ({error}); see docs/data.md") from None
-    if both.shape != (len(names), 2, NODES, NODES) or not np.isfinite(both).all():
+    if both.shape != (counted, 2, NODES, NODES) or not np.isfinite(both).all():
         raise DataError(f"'{path}' holds matrices of shape {nodes.shape}; give finite ones, (names, {NODES}, {NODES})")
+    if counted > len(set(names.tolist())):
+        raise DataError(f"'{path}' names a picture twice; keep one of its matrices")
     return {str(name): each for name, each in zip(names, both, strict=True)}
 
 

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn.functional import dropout, normalize, relu
 
+from evidex.data.object_graphs import NODES
 from evidex.encoders.protocol import DualEncoder
-from evidex.losses.contrastive import all_triplets_loss
+from evidex.losses.contrastive import triplet_loss
 from evidex.losses.total import Features
 from evidex.methods.amfmn import VisualSelfAttention, pyramid_sides
 from evidex.methods.multivariate_rerank import multivariate_rerank
 from evidex.methods.protocol import Implementation, MethodLesson, placed
 from evidex.methods.wrapped import MethodEncoder
 
-_NODES = 20  # objects of a picture, and numbers of an object
 _HEADS = 8
 _DROPOUT, _FUSION_DROPOUT = 0.1, 0.2
 _MARGIN = 0.2
@@ -38,9 +38,9 @@ class ObjectGraph(nn.Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        widths = (_NODES, _NODES, _NODES // 2, _NODES)
+        widths = (NODES, NODES, NODES // 2, NODES)
         self.layers = nn.ModuleList(nn.Linear(before, after, bias=False) for before, after in pairwise(widths))
-        self.out = nn.Linear(_NODES * _NODES, dim)
+        self.out = nn.Linear(NODES * NODES, dim)
 
     def forward(self, graphs: torch.Tensor) -> torch.Tensor:
         nodes, links = graphs.unbind(1)
@@ -126,7 +126,7 @@ class GalrEncoder(MethodEncoder):
         )
 
     def image_features(self, pixels: torch.Tensor) -> torch.Tensor:
-        return self.image_features_with(pixels, torch.zeros(len(pixels), 2, _NODES, _NODES, device=pixels.device))
+        return self.image_features_with(pixels, torch.zeros(len(pixels), 2, NODES, NODES, device=pixels.device))
 
     def image_features_with(self, pixels: torch.Tensor, graphs: torch.Tensor) -> torch.Tensor:
         seen = self.head["vision"](placed(self.base, "GaLR").image_pyramid(pixels)).float()
@@ -153,8 +153,8 @@ class Galr(Implementation):
         return GalrEncoder(base, options)
 
     def loss(self, batch: Features, lesson: MethodLesson) -> dict[str, torch.Tensor]:
-        cost = all_triplets_loss(batch.similarity(), margin=_MARGIN, ignore=lesson.ignored(batch))
-        return {"triplet": cost / len(batch.image)}
+        cost = triplet_loss(batch.similarity(), hardest=False, margin=_MARGIN, ignore=lesson.ignored(batch))
+        return {"triplet": cost}
 
 
 METHOD = Galr()

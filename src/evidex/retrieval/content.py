@@ -16,6 +16,8 @@ _PUNCTUATION = frozenset(".,;:'\"()-/&\u2018\u2019\u201c\u201d\u2010\u2011\u2012
 """What captions are written with; they never ask or shout."""
 _SELECTORS = re.compile("[\ufe00-\ufe0f\u20e3\U000e0100-\U000e01ef]")
 _WORD = re.compile(r"[^\W\d_]+")
+_NAME = re.compile(r"\w*\d\w*[-\w]*\w|\w-\d")
+"""A number of several signs, with letters or without: "747", "A380", "I-95"."""
 _PICTURES = frozenset({
     "image", "images", "imagery", "orthophoto", "orthophotos", "photo", "photograph", "photographs", "photos", "pic",
     "pics", "picture", "pictures", "scene", "scenes", "view", "views",
@@ -43,6 +45,7 @@ def _kept(char: str) -> str:
 
 
 def names_something(text: str) -> bool:
-    """Whether ``text`` has a word that is none of asking, of pictures as such, or of grammar."""
-    words = set(_WORD.findall(asked_for(readable(text)).lower())) - FUNCTION_WORDS - _REQUESTS
-    return bool(words - _PICTURES - _FROM_ABOVE if words & _PICTURES else words)
+    """Whether ``text`` has a word that is none of asking, of pictures as such, or of grammar, or a number as a name."""
+    asked = asked_for(readable(text)).lower()
+    words = set(_WORD.findall(asked)) - FUNCTION_WORDS - _REQUESTS
+    return bool(words - _PICTURES - _FROM_ABOVE if words & _PICTURES else words) or _NAME.search(asked) is not None

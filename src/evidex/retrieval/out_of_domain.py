@@ -42,8 +42,6 @@ class Reading:
     """Slips of the pen that were read as what was probably meant."""
     mostly_known: bool = False
     """Whether at least half of the words that name something are known or near, where that can be told."""
-    foreign: bool = False
-    """Whether none of its words stands near to what was taught, though captions may have one in passing."""
     names_nothing: bool = False
     """Whether there is nothing in the question that could be looked for."""
 
@@ -115,7 +113,6 @@ def _reading(model: Model, query: str, outlying: float) -> Reading:
     out_of_domain = _words_that_exclude(known, question.text, unknown, outlying)
     # A word that is near to what was taught, in a question like it, is understood well enough.
     ignored = () if out_of_domain else unknown if outlying <= OUT_OF_DOMAIN else new
-    named = words_of([question.text]) - FUNCTION_WORDS
     return Reading(
         out_of_domain,
         ignored,
@@ -123,7 +120,6 @@ def _reading(model: Model, query: str, outlying: float) -> Reading:
         in_part,
         question.mended,
         mostly_known=known.nearness is not None and not _is_mostly_unknown(known, question.text, unknown),
-        foreign=known.nearness is not None and len(known.words_out_of_domain(named)) == len(named) > 0,
     )
 
 

@@ -10,7 +10,7 @@ import re
 
 _POLITE = r"(?:please\s+)?(?:(?:can|could)\s+you\s+(?:please\s+)?)?"
 _THING = (  # that begins like a request
-    r"(?!(?:show\s+(?:jump\w*|ring|cave)|display\s+(?:board|screen|case)s?|search\s+lights?|search\s+and\s+rescue"
+    r"(?!(?:show\s+(?:jump\w*|rings?|caves?)|display\s+(?:board|screen|case)s?|search\s+lights?|search\s+and\s+rescue"
     r"|give\s+way|find\s+spots?\s*$)\b)"
 )
 _VERB = (
@@ -21,10 +21,10 @@ _VERB = (
 _EXISTENCE = (
     r"(?:(?:where\s+)?(?:is|are)\s+there|where\s+(?:is|are)|(?:do|does)\s+(?:we|you|it)\s+have"
     r"|(?:where\s+)?(?:can|could)\s+(?:i|we|one|you)\s+(?:see|find)|any)\s+(?:any\s+|some\s+)?"
-    r"|(?:which|what)\s+(?:images?|pictures?|photos?|scenes?|places?|areas?|sites?|tiles)\s+"
+    r"|(?:which|what)\s+(?:images?|pictures?|photos?|scenes?|places?|areas?|sites?|tiles?)\s+"
     r"(?:shows?|contains?|ha(?:s|ve)|depicts?|(?:is|are)(?:\s+(?:full\s+of|only|in|of))?)\s+"
     # What is left of these tells what would be seen: "where do waves break" is a question for breaking waves.
-    r"|where\s+(?:(?:do|does)|(?:can|could)\s+(?:i|we|one|you))\s+|(?:which|how\s+many)\s+"
+    r"|where\s+(?:(?:do|does)|(?:can|could)\s+(?:i|we|one|you))\s+|(?:which|how\s+many)\s+(?:(?:is|are)\s+)?"
 )
 _PICTURES = (
     r"(?:(?:an?|the|all|any|some)\s+)?(?:(?:satellite|aerial|overhead|drone)\s+)?"
@@ -37,7 +37,7 @@ _PLACE = r"\s+in\s+(?:the|this|my|our)\s+(?:archive|gallery|collection|dataset)"
 _SEEN = r"\s+(?:anywhere|to\s+be\s+seen|(?:is|are)\s+there)"
 _IS = re.compile(r"\s*(?:is|are)\s+", re.IGNORECASE)
 _THANKS = r"[\s,]\s*(?:please|thanks|thank\s+you)"
-_AFTERWARDS = re.compile(rf"(?:(?:{_PLACE}|{_SEEN})(?:{_THANKS})?|{_THANKS})[\s?.!]*$", re.IGNORECASE)
+_AFTERWARDS = re.compile(rf"(?:(?:(?:{_SEEN})?{_PLACE}|{_SEEN})(?:{_THANKS})?|{_THANKS})[\s?.!]*$", re.IGNORECASE)
 _LONGEST_END = 60  # characters in which it is looked for: a long text must not cost more than it is worth
 
 

@@ -1,9 +1,8 @@
 """What a text query asks for, as the model can read it: without the words around it, slips of the pen mended.
 
 A word is mended only if it is none that people write and one slip away from one: "mountian" is read as "mountain",
-while "socks" stays what it is though "rocks" was taught. That takes a model that knows common words. Captions have
-slips of their own, so that "brige" was taught too: such a word is one if a common and taught one, near or long, is a
-slip away.
+while "socks" stays what it is though "rocks" was taught. That takes a model that knows common words. A word
+that was taught stays, though captions have slips of their own: "forked" is a slip away from "formed", and no slip.
 """
 
 from __future__ import annotations
@@ -19,9 +18,7 @@ from evidex.retrieval.phrasing import asked_for
 
 _LEAST_LETTERS = 4  # shorter words are one slip away from many
 _MOST_LETTERS = 24
-_LONG_WORD = 8
-_MOST_MENDED = 3  # a text with more new words that nobody writes is no English
-_MOST_ODD = 8  # looked up
+_MOST_MENDED = 3  # a text with more is no English
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -46,11 +43,10 @@ def question_of(query: str, known: Domain | None) -> Question:
     text = asked_for(readable(query))
     if known is None or known.nearness is None:
         return Question(text)
-    odd = [word for word in dict.fromkeys(_WORD.findall(text)) if not known.is_common(word.lower())]
-    if sum(bool(known.new_words(word)) for word in odd) > _MOST_MENDED:
-        return Question(text)
-    read = {word: close for word in odd[:_MOST_ODD] if (close := _nearest(word.lower(), known)) is not None}
-    if not read:
+    words = dict.fromkeys(_WORD.findall(text))
+    odd = [word for word in words if known.new_words(word) and not known.is_common(word.lower())]
+    read = {word: close for word in odd[:_MOST_MENDED] if (close := _nearest(word.lower(), known)) is not None}
+    if not read or len(odd) > _MOST_MENDED:
         return Question(text)
     mended = _WORD.sub(lambda found: read.get(found.group(), found.group()), text)
     return Question(mended, tuple(Mended(typed, close) for typed, close in read.items()))
@@ -66,12 +62,7 @@ def _nearest(word: str, known: Domain) -> str | None:
     if not candidates:
         return None
     close = min(candidates, key=lambda candidate: candidate[0])[1]
-    if known.new_words(word):
-        return None if known.words_out_of_domain(known.new_words(close)) else close
-    plain = known.is_common(close) and close in known.words
-    # Few long words are a slip away from another; of short ones only the subject tells which was meant.
-    meant = len(word) >= _LONG_WORD or not known.words_out_of_domain([close])
-    return close if plain and meant else None
+    return None if known.words_out_of_domain(known.new_words(close)) else close
 
 
 def _order(word: str, kind: int, shorter: bool, known: Domain) -> tuple[bool, int, int, bool, bool]:

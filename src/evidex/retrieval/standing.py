@@ -51,7 +51,6 @@ class Reason(StrEnum):
     NOTHING_ASKED = "nothing_asked"
     NEW_WORDS = "new_words"
     BELOW_FLOOR = "below_floor"
-    FOREIGN = "foreign"
     LITTLE_EVIDENCE = "little_evidence"
     SEVERAL_PARTS = "several_parts"
     NOT_CALIBRATED = "not_calibrated"
@@ -68,7 +67,6 @@ _LEVELS = {
     Reason.NOTHING_ASKED: Level.NOTHING_ASKED,
     Reason.NEW_WORDS: Level.OUT_OF_DOMAIN,
     Reason.BELOW_FLOOR: Level.NO_MATCH,
-    Reason.FOREIGN: Level.NO_MATCH,
     Reason.LITTLE_EVIDENCE: Level.NO_MATCH,
     Reason.SEVERAL_PARTS: Level.UNJUDGED,
     Reason.NOT_CALIBRATED: Level.UNJUDGED,
@@ -145,15 +143,9 @@ class Case:
         return not said and self.bar.excludes(self.first.scores)
 
     @property
-    def _is_foreign(self) -> bool:
-        """Of what a model was hardly taught a faint hit says nothing; of what it knows well it may be one."""
-        said = self._is_out_of_domain or self._is_below
-        return self.reading.foreign and not said and self.bar.is_faint(self.first.scores)
-
-    @property
     def _is_apart(self) -> bool:
-        """Whether the calibration, which is of usual questions, says nothing about it."""
-        return self._is_out_of_domain or self._is_below or self._is_foreign or self.reading.names_nothing
+        """Whether it is refused whatever the calibration, which is of usual questions, would say of it."""
+        return self._is_out_of_domain or self._is_below or self.reading.names_nothing
 
     @property
     def asks_again(self) -> bool:
@@ -163,7 +155,8 @@ class Case:
 
     def standing(self, final: Partial) -> Standing:
         """Of the answer with the rows of ``final``: the first scan's, or those of the query asked again."""
-        judged = None if self._is_apart else self.judged
+        # Calibrations leave out what is out of domain, also what is answered for its good match.
+        judged = None if self._is_apart or self.reading.new_words else self.judged
         chance = None if self.asks_again else judged
         reasons = tuple(reason for reason, holds in self._reasons(final, judged).items() if holds)
         read = self.reading
@@ -188,12 +181,11 @@ class Case:
         unsupported = little and not self.bar.is_fair(self.first.scores)
         out_of_domain = self._is_out_of_domain and not empty and (self.bar.refuses or unsupported)
         percentile = 0.0 if judged is None else judged.percentile
-        unjudged = self.judged is None and not (empty or out_of_domain or self._is_below or self._is_foreign)
+        unjudged = self.judged is None and not (empty or out_of_domain or self._is_below)
         return {
             Reason.NOTHING_SEARCHED: empty,
             Reason.NEW_WORDS: out_of_domain,
             Reason.BELOW_FLOOR: self._is_below,
-            Reason.FOREIGN: self._is_foreign,
             Reason.LITTLE_EVIDENCE: unsupported and judged is not None,
             Reason.SEVERAL_PARTS: unjudged and self.several_parts,
             Reason.NOT_CALIBRATED: unjudged and not self.several_parts,

@@ -65,8 +65,6 @@ def _sentence(standing: Standing, searched: int) -> str:
             return f"The model never learned {named(reading.new_words)}, nor anything like it."
         case (Reason.BELOW_FLOOR,):
             return "Even the nearest thing here is hardly like your question."
-        case (Reason.FOREIGN,):
-            return "The model hardly knows your words, and even the nearest thing here is only faintly like them."
         case (Reason.LITTLE_EVIDENCE,):
             return "Hardly anything here is like your question."
         case (Reason.SEVERAL_PARTS,):

@@ -124,6 +124,8 @@ def _check_endpoint(url: str) -> None:
     try:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("it is no http:// or https:// address")
+        if any(char.isspace() or not char.isprintable() for char in parts.netloc):
+            raise ValueError("it has characters that no address has")
         kind = http.client.HTTPConnection if parts.scheme == "http" else http.client.HTTPSConnection
         line = kind(parts.hostname, parts.port, timeout=_SILENT_SECONDS if known else _CONNECT_SECONDS)
         with closing(line), suppress(http.client.HTTPException, ssl.SSLError):  # an answer too; the clients judge it
