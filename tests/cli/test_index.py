@@ -66,8 +66,13 @@ def test_a_gallery_with_rows_is_left_alone(evidex: Runner, model: Path, tmp_path
     assert (first.code, "2 added" in first.out) == (0, True)
     assert "nothing to index was found" in evidex("index", tmp_path / "none", "--gallery", gallery).complaint
     assert len(Gallery.open(gallery)) == 2
-    again = evidex("index", tmp_path / "good", "--gallery", gallery, "--workers", 1)
-    assert (again.code, "2 unchanged" in again.out) == (0, True)
+    words = ("index", tmp_path / "good", "--gallery", gallery, "--workers", 1)
+    again = evidex(*words)
+    assert (again.code, "2 unchanged" in again.out, "gone" in again.out) == (0, True, False)
+    next((tmp_path / "good").iterdir()).unlink()
+    told = evidex(*words)
+    assert "1 file is gone from there and still found by searches; index again with --prune to drop it" in told.out
+    assert "gone" not in evidex(*words, "--prune").out
 
 
 @pytest.mark.usefixtures("in_process")

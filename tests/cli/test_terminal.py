@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -73,3 +75,20 @@ def test_a_pipe_gets_whole_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (piped.styles, piped.pictures) == (False, False)
     piped.write("a-path-of-200-characters/" * 8, "bold red")
     assert stream.getvalue() == "a-path-of-200-characters/" * 8 + "\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("words", [["--version"], ["methods"], ["--help"]])
+def test_output_that_cannot_be_written_is_one_line(words: list[str]) -> None:
+    command = [sys.executable, "-m", "evidex", *words]
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("evidex: error: what was asked for cannot be written (No space left on device)")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_closed_output_is_no_failure() -> None:
+    closed = [sys.executable, "-c", "import sys; sys.stdout = None; from evidex.cli.app import main; main()", "models"]
+    done = subprocess.run(closed, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

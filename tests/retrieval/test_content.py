@@ -121,3 +121,12 @@ def test_words_that_name_nothing_do_not_count_beside_an_example() -> None:
 @pytest.mark.parametrize(("text", "names"), [("747", True), ("an A380", True), ("I-95", True), ("3", False)])
 def test_a_number_of_several_signs_may_be_a_name(text: str, names: bool) -> None:
     assert names_something(text) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("not a river", "not"), ("an island without trees", "without"), ("No ships", "No"), ("a notable knot", None)],
+)
+def test_words_that_deny_are_doubted(text: str, word: str | None) -> None:
+    model = tiny_model()
+    assert readings(model, [text], encode(model, [text], "text"), "text")[0].negated == word

@@ -70,6 +70,7 @@ HALF_KNOWN = replace(OUT_OF_DOMAIN, mostly_known=True)
         (replace(PLAIN, first=_found(0.3)), Level.LOOK_TWICE, "answered", [Reason.FAINT]),
         (replace(PLAIN, judged=None), Level.UNJUDGED, "answered", [Reason.NOT_CALIBRATED]),
         (replace(PLAIN, reading=Reading(in_part=True)), Level.LOOK_TWICE, "answered", [Reason.READ_IN_PART]),
+        (replace(PLAIN, reading=Reading(negated="not")), Level.LOOK_TWICE, "answered", [Reason.NEGATED]),
         (
             replace(PLAIN, judged=UNSURE),
             Level.LOOK_TWICE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -100,8 +101,12 @@ def about(
 def main() -> None:
     """Run the command line; an error of ours is one line on the error stream and its exit code."""
     warnings.showwarning = _note
+    if sys.stdout is None:  # closed by whoever called us: what is printed is for nobody
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (for as long as we run)
     try:
-        sys.exit(app(completed(sys.argv[1:]) or ["--help"], prog_name="evidex", standalone_mode=False) or 0)
+        code = app(completed(sys.argv[1:]) or ["--help"], prog_name="evidex", standalone_mode=False) or 0
+        sys.stdout.flush()  # here it can be told that it cannot be written, later no more
+        sys.exit(code)
     except EvidexError as error:
         _fail(error)
     except typer.Abort:
@@ -114,6 +119,9 @@ def main() -> None:
             raise
         _fail(MissingPackageError(f"'evidex {' '.join(sys.argv[1:2])}'", package))
     except OSError as error:
+        if error.errno in _NO_ROOM and error.filename is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor can it be at the end
+            _fail(InputError(f"what was asked for cannot be written ({error.strerror}); write it where there is room"))
         if "LanceError" not in str(error):
             if error.filename is None or error.strerror is None:
                 raise
@@ -127,6 +135,7 @@ def main() -> None:
         _fail(GalleryError(f"the gallery's rows cannot be read ({cause}); restore them, or index into a new folder"))
 
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _SHORT_OPTION = re.compile(r"(?i)no such option: -\w$")
 _show_warning = warnings.showwarning
 

@@ -63,6 +63,12 @@ def _tell(outcome: IndexReport, gallery: Place, sources: list[str]) -> None:
     pruned = f"; {outcome.pruned} pruned" if outcome.pruned else ""
     rate = f", {outcome.encoded / outcome.seconds:.0f} pictures/s" if outcome.encoded else ""
     say(f"{outcome.found} files found: {_counts(outcome)}{pruned}; {outcome.seconds:.1f} s{rate}")
+    if outcome.gone:
+        one = outcome.gone == 1
+        say(
+            f"{outcome.gone} {'file is' if one else 'files are'} gone from there and still found by searches; "
+            f"index again with --prune to drop {'it' if one else 'them'}"
+        )
     if outcome.unplaced:
         one = outcome.unplaced == 1
         say(

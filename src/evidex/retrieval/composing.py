@@ -62,6 +62,8 @@ class Composed:
         for given, most in parts:
             if len(given) > most:
                 raise InputError(f"{len(given)} are too many for one question; give at most {most}")
+        if any(isinstance(text, str) and not text.strip() for text in self.without):
+            raise InputError("what is not wanted is empty; say it in a word, or leave --without out")
         for text in (*((self.text,) if self.text is not None else ()), *self.without):
             check_query(text, "text")
         for image in self.images:

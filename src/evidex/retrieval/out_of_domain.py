@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 Words = tuple[str, ...]
 _MOST_WORDS = 3  # looked up for a question
 _LEAST_LETTERS = 4  # shorter words are close to many
+_DENIAL = re.compile(r"\b(?:not?|never|without|except|excluding|(?:is|are|does|do|has|have)n't)\b", re.IGNORECASE)
 _CLOSE = 0.8  # of difflib's ratio: "rivr" and "river" have .89
 
 
@@ -42,6 +44,8 @@ class Reading:
     """Slips of the pen that were read as what was probably meant."""
     mostly_known: bool = False
     """Whether at least half of the words that name something are known or near, where that can be told."""
+    negated: str | None = None
+    """A word that denies, as it was typed: the model looks for what is denied all the same."""
     names_nothing: bool = False
     """Whether there is nothing in the question that could be looked for."""
 
@@ -106,8 +110,10 @@ def _reading(model: Model, query: str, outlying: float) -> Reading:
     known = model.domain
     question = question_of(query, known)
     in_part = not model.reads_all(question.text)
+    denied = _DENIAL.search(question.text)
+    negated = None if denied is None else denied.group()
     if known is None:
-        return Reading(in_part=in_part)
+        return Reading(in_part=in_part, negated=negated)
     new = known.new_words(question.text)
     unknown = known.words_out_of_domain(new)
     out_of_domain = _words_that_exclude(known, question.text, unknown, outlying)
@@ -120,6 +126,7 @@ def _reading(model: Model, query: str, outlying: float) -> Reading:
         in_part,
         question.mended,
         mostly_known=known.nearness is not None and not _is_mostly_unknown(known, question.text, unknown),
+        negated=negated,
     )
 
 

@@ -18,6 +18,7 @@ from evidex.retrieval.phrasing import asked_for
 
 _LEAST_LETTERS = 4  # shorter words are one slip away from many
 _MOST_LETTERS = 24
+_LONG_WORD = 8
 _MOST_MENDED = 3  # a text with more is no English
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -57,12 +58,17 @@ def _nearest(word: str, known: Domain) -> str | None:
     if not _LEAST_LETTERS <= len(word) <= _MOST_LETTERS or not word.isascii():
         return None
     slips = [*((other, 0) for other in _swapped(word)), *((other, 1) for other in _otherwise_slipped(word))]
-    known_slips = [(other, kind) for other, kind in slips if other in known.words or known.is_common(other)]
+    known_slips = [(other, kind) for other, kind in slips if _is_word(other, known)]
     candidates = [(_order(other, kind, len(other) <= len(word), known), other) for other, kind in known_slips]
     if not candidates:
         return None
     close = min(candidates, key=lambda candidate: candidate[0])[1]
     return None if known.words_out_of_domain(known.new_words(close)) else close
+
+
+def _is_word(word: str, known: Domain) -> bool:
+    """Whether people write it; of what captions alone have only a long word is rather one than a slip of theirs."""
+    return known.is_common(word) or (len(word) >= _LONG_WORD and word in known.words)
 
 
 def _order(word: str, kind: int, shorter: bool, known: Domain) -> tuple[bool, int, int, bool, bool]:

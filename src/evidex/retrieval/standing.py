@@ -56,6 +56,7 @@ class Reason(StrEnum):
     NOT_CALIBRATED = "not_calibrated"
     UNCERTAIN_AT_FIRST = "uncertain_at_first"
     IGNORED_WORDS = "ignored_words"
+    NEGATED = "negated"
     READ_IN_PART = "read_in_part"
     FEW_ALIKE = "few_alike"
     FAINT = "faint"
@@ -72,6 +73,7 @@ _LEVELS = {
     Reason.NOT_CALIBRATED: Level.UNJUDGED,
     Reason.UNCERTAIN_AT_FIRST: Level.LOOK_TWICE,
     Reason.IGNORED_WORDS: Level.LOOK_TWICE,
+    Reason.NEGATED: Level.LOOK_TWICE,
     Reason.READ_IN_PART: Level.LOOK_TWICE,
     Reason.FEW_ALIKE: Level.LOOK_TWICE,
     Reason.FAINT: Level.LOOK_TWICE,
@@ -192,6 +194,7 @@ class Case:
             Reason.UNCERTAIN_AT_FIRST: self.asks_again and percentile >= 1 - REFINE_RATIO,
             Reason.IGNORED_WORDS: bool(self.reading.ignored_words)
             or (bool(self.reading.new_words) and not out_of_domain),
+            Reason.NEGATED: self.reading.negated is not None,
             Reason.READ_IN_PART: self.reading.in_part,
             Reason.FEW_ALIKE: little and not unsupported and judged is not None,
             Reason.FAINT: self.bar.is_faint(final.scores),

@@ -65,6 +65,11 @@ def _sentence(standing: Standing, searched: int) -> str:
             return f"The model never learned {named(reading.new_words)}, nor anything like it."
         case (Reason.BELOW_FLOOR,):
             return "Even the nearest thing here is hardly like your question."
+        case (Reason.NEGATED,):
+            return (
+                f"The model does not understand '{reading.negated}' and finds what follows it; put a minus before what "
+                "is not wanted, as in '-river'."
+            )
         case (Reason.LITTLE_EVIDENCE,):
             return "Hardly anything here is like your question."
         case (Reason.SEVERAL_PARTS,):

@@ -34,6 +34,8 @@ class IndexReport:
     moved: int
     pruned: int
     """Files dropped; they were not found, or are among the skipped too."""
+    gone: int
+    """Files that are gone from the given places and still have rows, since nothing was to be pruned."""
     duplicates: tuple[Duplicate, ...]
     """They have rows like all others, and are counted with them."""
     skipped: tuple[Skip, ...]
@@ -96,6 +98,7 @@ class Tally:
             found=sum(done.values()) + len(self._skipped),
             **done,
             pruned=self.counts["pruned"],
+            gone=self.counts["gone"],
             duplicates=tuple(Duplicate(printable(path), printable(of)) for path, of in twins if of is not None),
             skipped=tuple(self._skipped),
             remarks=tuple(self._remarks),

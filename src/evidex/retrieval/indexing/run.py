@@ -102,6 +102,8 @@ class IndexRun:
             tasks = [self._anew(file) for file in self._files.again()]
         if self._options.prune:
             self._prune(pruning)
+        else:
+            self._tally.counts["gone"] = sum(self._known.get(path) is not None for path in pruning.gone())
         if self._gallery.pieces() > _PIECES_LEFT or self._known.writes:
             self._gallery.compact()
 
