@@ -63,6 +63,12 @@ def _tell(outcome: IndexReport, gallery: Place, sources: list[str]) -> None:
     pruned = f"; {outcome.pruned} pruned" if outcome.pruned else ""
     rate = f", {outcome.encoded / outcome.seconds:.0f} pictures/s" if outcome.encoded else ""
     say(f"{outcome.found} files found: {_counts(outcome)}{pruned}; {outcome.seconds:.1f} s{rate}")
+    if outcome.read_otherwise:
+        one = outcome.read_otherwise == 1
+        say(
+            f"{outcome.read_otherwise} of them {'has' if one else 'have'} not changed, but {'is' if one else 'are'} "
+            "read otherwise than before: --tile, --bands and the like, or what a catalog tells, were others then"
+        )
     if outcome.gone:
         one = outcome.gone == 1
         say(

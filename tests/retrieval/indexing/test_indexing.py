@@ -142,12 +142,14 @@ def test_scenes_are_tiled_resumed_and_tiled_again_with_other_options(gallery: Ga
     write_raster(path, values, nodata=0)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     changed = gallery.add(path, options=ONE_WORKER)
-    assert changed.updated == 1
+    assert (changed.updated, changed.read_otherwise) == (1, 0)
     assert last.id not in {row.id for row in gallery.rows(range(len(gallery)))}
     assert gallery.find(first.id).sha256 != first.sha256
 
     smaller = IndexOptions(read=ReadOptions(TileOptions(tile=256, overlap=0)), workers=1)
-    assert gallery.add(path, options=smaller).updated == 1
+    report = gallery.add(path, options=smaller)
+    assert (report.updated, report.read_otherwise) == (1, 1)  # the file is as it was
+    assert gallery.add(path, options=smaller).read_otherwise == 0
     assert {(row.window.width, row.window.height) for row in gallery.rows(range(len(gallery))) if row.window} == {
         (256, 256)
     }

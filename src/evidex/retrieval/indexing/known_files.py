@@ -125,13 +125,25 @@ class KnownFiles:
     def as_found(self, file: FoundFile, reads_alike: Callable[[str, str], bool]) -> KnownFile | None:
         """The rows that were made of the file as it lies there now; ``reads_alike`` tells whether a raster that was
         read in one way would be read so now."""
+        known = self._unchanged(file)
+        return known if known is not None and self._is_read_alike(known, reads_alike) else None
+
+    def is_read_otherwise(self, file: FoundFile, reads_alike: Callable[[str, str], bool]) -> bool:
+        """Whether the file has rows and has not changed, but was read in another way."""
+        known = self._unchanged(file)
+        return known is not None and not self._is_read_alike(known, reads_alike)
+
+    def _unchanged(self, file: FoundFile) -> KnownFile | None:
         known = self._files.get(file.path)
         if known is None or known.state is None:
             return None
         state, now = known.state, (file.size, file.mtime_ns, file.ctime_ns)
-        if (state.size, state.mtime_ns, state.ctime_ns) != now:
-            return None
-        return known if state.reading is None or reads_alike(file.path, state.reading) else None
+        return known if (state.size, state.mtime_ns, state.ctime_ns) == now else None
+
+    @staticmethod
+    def _is_read_alike(known: KnownFile, reads_alike: Callable[[str, str], bool]) -> bool:
+        reading = None if known.state is None else known.state.reading
+        return reading is None or reads_alike(known.path, reading)
 
     def with_content(self, sha256: str, reading: str | None, path: str = "", *, own: bool = False) -> KnownFile | None:
         """A file of this content, read in this way, whose rows are all there; that at ``path`` if it is one.

@@ -34,6 +34,8 @@ class IndexReport:
     moved: int
     pruned: int
     """Files dropped; they were not found, or are among the skipped too."""
+    read_otherwise: int
+    """Files that have not changed, but are read with other options than before."""
     gone: int
     """Files that are gone from the given places and still have rows, since nothing was to be pruned."""
     duplicates: tuple[Duplicate, ...]
@@ -98,6 +100,7 @@ class Tally:
             found=sum(done.values()) + len(self._skipped),
             **done,
             pruned=self.counts["pruned"],
+            read_otherwise=self.counts["read_otherwise"],
             gone=self.counts["gone"],
             duplicates=tuple(Duplicate(printable(path), printable(of)) for path, of in twins if of is not None),
             skipped=tuple(self._skipped),

@@ -158,6 +158,7 @@ class IndexRun:
         if known is not None and known.complete and self._has_all(known, task.pieces):
             self._tally.counts["unchanged"] += 1
             return None
+        self._tally.counts["read_otherwise"] += self._known.is_read_otherwise(file, self._maker.reads_alike)
         self._known.sizes[file.size] += 1
         if known is not None and known.state is not None:
             places = frozenset(place for place in known.ids.values() if place is not None)
