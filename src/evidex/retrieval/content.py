@@ -16,8 +16,8 @@ _PUNCTUATION = frozenset(".,;:'\"()-/&\u2018\u2019\u201c\u201d\u2010\u2011\u2012
 """What captions are written with; they never ask or shout."""
 _SELECTORS = re.compile("[\ufe00-\ufe0f\u20e3\U000e0100-\U000e01ef]")
 _WORD = re.compile(r"[^\W\d_]+")
-_NAME = re.compile(r"\w*\d\w*[-\w]*\w|\w-\d")
-"""A number of several signs, with letters or without: "747", "A380", "I-95"."""
+_NAME = re.compile(r"\d{3,}|[^\W\d_]-?\d|\d-?[^\W\d_]")
+"""A long number, or one with a letter: "747", "A380", "I-95"."""
 _PICTURES = frozenset({
     "image", "images", "imagery", "orthophoto", "orthophotos", "photo", "photograph", "photographs", "photos", "pic",
     "pics", "picture", "pictures", "scene", "scenes", "view", "views",
