@@ -103,6 +103,7 @@ def test_a_batch_answers_like_single_queries(gallery: Gallery) -> None:
         (Filters(after=datetime(2022, 6, 1, tzinfo=UTC)), lambda n: n % 3 == 0 and n % 4 >= 2),
         (Filters(before=datetime(2022, 6, 1, tzinfo=UTC)), lambda n: n % 3 == 0 and n % 4 < 2),
         (Filters(glob="2021/*"), lambda n: n % 4 == 1),
+        (Filters(glob="./2021/*"), lambda n: n % 4 == 1),
         (Filters(glob="*_1?.tif"), lambda n: 10 <= n < 20),
         (Filters(glob="/archive/*/scene_7.tif"), lambda n: n == 7),
         (Filters(glob="2020/*", bbox=Bounds(13.0, 51.0, 13.2, 53.0)), lambda n: n % 4 == 0 and n <= 20),

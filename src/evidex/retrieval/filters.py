@@ -122,7 +122,7 @@ class Selector:
     def _matches(self, pattern: str) -> Mask:
         paths = self._rows.column("path").dictionary_encode()  # a scene's tiles share one path
         whole = re.compile(fnmatch.translate(pattern))
-        tail = re.compile(fnmatch.translate(f"*/{pattern.lstrip('/')}"))
+        tail = re.compile(fnmatch.translate(f"*/{pattern.removeprefix('./').lstrip('/')}"))  # paths have no "./"
         hits = np.array(
             [bool(whole.match(path) or tail.match(path)) for path in paths.dictionary.to_pylist()] or [False]
         )
