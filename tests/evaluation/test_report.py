@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -17,10 +18,11 @@ from pathlib import Path
 import pytest
 
 from evidex.encoders.model import load_model
-from evidex.errors import ConfigError
+from evidex.errors import ConfigError, ModelError
 from evidex.evaluation.query_uncertainty import SCORE_NAMES
 from evidex.evaluation.report import FinishedReport, load_plan, run_benchmark
 from evidex.evaluation.report.results import Number
+from evidex.methods.protocol import Implementation
 from evidex.retrieval.certainty.learned_score import LEARNED
 
 ANCHORS = {
@@ -163,6 +165,30 @@ def test_nothing_that_is_finished_is_done_again(folder: Path, finished: Finished
     (folder / "wider.toml").write_text(PLAN.replace("b2 = [4.0]", "b2 = [4.0, 9.0]"))
     wider = run_benchmark(load_plan(folder / "wider.toml"), folder / "out")
     assert (wider.trained, wider.measured, wider.jobs) == (1, 1, 5)
+
+
+@pytest.mark.slow
+def test_a_report_needs_measurements_and_no_models(
+    folder: Path, finished: FinishedReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Models may have stayed where they were trained."""
+    out = tmp_path / "out"
+    shutil.copytree(finished.output, out)
+    plan = load_plan(folder / "plan.toml")
+    whole = run_benchmark(plan, out).report.read_bytes()
+    models = sorted((out / "models").glob("*/model.safetensors"))
+    assert models
+    for path in (*models, out / "report.html"):
+        path.unlink()
+    for made in ("tables", "figures"):
+        shutil.rmtree(out / made)
+    again = run_benchmark(plan, out)
+    assert (again.trained, again.measured) == (0, 0)
+    assert again.report.read_bytes() == whole
+    monkeypatch.setattr(Implementation, "inner_product", False)  # a rival with a network between its rows
+    with pytest.raises(ModelError, match=r"'InfoNCE, seed 0' compares.*is not there; bring that file or choose") as told:
+        run_benchmark(plan, out)
+    assert "\n" not in str(told.value)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evidex.documents import read_json
-from evidex.errors import DataError
+from evidex.errors import DataError, ModelError
 from evidex.evaluation.engine.training import is_trained, train_once
 from evidex.evaluation.report.jobs import Job, Measure, measure_digest
 from evidex.evaluation.report.plan import DatasetPlan
@@ -102,6 +102,25 @@ def _write_features(encoded: Encoded, path: Path) -> None:
     if encoded.degraded_images is not None and encoded.degraded_captions is not None:
         arrays |= {"degraded_images": encoded.degraded_images, "degraded_captions": encoded.degraded_captions}
     write_atomic(path, save(arrays))
+
+
+def comparing_model(job: Job, place: ReportPlace) -> Model | None:
+    """The model of ``job`` where it takes one to compare stored rows; None where an inner product does.
+
+    Models are large and may have stayed where they were trained: a report is then drawn from measurements alone.
+    """
+    from evidex.encoders.model import load_model
+    from evidex.methods.protocol import implementation
+
+    if job.config is not None:
+        if implementation(job.config.method_name).inner_product:
+            return None
+        if not Path(place.model(job)).is_file():
+            raise ModelError(
+                f"'{job.label}' compares its rows by its own network, and '{place.model(job)}' is not there; "
+                "bring that file or choose another rival"
+            )
+    return load_model(place.model(job))
 
 
 def stored_evaluation(path: Path, model: Model | None = None) -> Evaluation:
