@@ -186,7 +186,7 @@ def test_a_report_needs_measurements_and_no_models(
     assert (again.trained, again.measured) == (0, 0)
     assert again.report.read_bytes() == whole
     monkeypatch.setattr(Implementation, "inner_product", False)  # a rival with a network between its rows
-    with pytest.raises(ModelError, match=r"'InfoNCE, seed 0' compares.*is not there; bring that file or choose") as told:
+    with pytest.raises(ModelError, match=r"'InfoNCE, seed 0' compares.*is not there; bring that file") as told:
         run_benchmark(plan, out)
     assert "\n" not in str(told.value)
 

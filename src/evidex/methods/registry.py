@@ -176,7 +176,7 @@ _ROWS = (
         "loss, pooling in both towers",
         "implemented",
         "code of the authors (woodfrog/vse_infty), its dropping of places in training included; its first epoch of "
-        "all negatives is a switch, on in the study; the image tower and its batch norm learn from the first step",
+        "all negatives is a switch, on in the benchmark; the image tower and its batch norm learn from the first step",
     ),
     Method(
         "infonce",
