@@ -24,6 +24,8 @@ from evidex.evaluation.report import FinishedReport, load_plan, run_benchmark
 from evidex.evaluation.report.results import Number
 from evidex.methods.protocol import Implementation
 from evidex.retrieval.certainty.learned_score import LEARNED
+from tests.encoders.clip.tiny_clip import write_vocabulary
+from tests.scripts.test_paper_weights import open_clip_file
 
 ANCHORS = {
     "how-to-read", "table-1", "table-2", "table-3", "table-5", "uncertainty-table", "lexicon",
@@ -227,6 +229,27 @@ def test_a_loaded_model_is_measured_as_it_is(finished: FinishedReport, tmp_path:
     assert (done.jobs, done.trained, done.measured) == (1, 0, 2)
     page = Page(done.report.read_text(encoding="utf-8"))
     assert page.ids >= ANCHORS - {"table-3", "figure-9"}
+
+
+@pytest.mark.slow
+def test_a_published_clip_is_a_row_and_may_be_the_rival(finished: FinishedReport, tmp_path: Path) -> None:
+    """A file in RemoteCLIP's layout, with the tokenizer of another CLIP beside it."""
+    write_vocabulary(tmp_path / "words")
+    model = next((finished.output / "models").glob("*/model.safetensors"))
+    dataset = next(finished.output.glob("archive-*"))
+    plan = (
+        f"ours = 'ours'\nrival = 'RemoteCLIP'\njobs = 1\n[dataset]\npath = '{dataset}'\nsplit = 'val'\n"
+        f"[refinement]\ngeneric = false\nratios = [0.0]\n[[model]]\nname = 'ours'\npath = '{model}'\n"
+        f"[[model]]\nname = 'RemoteCLIP'\npath = '{open_clip_file(tmp_path)}'\n"
+        f"tokenizer = '{tmp_path / 'words'}'\nactivation = 'gelu'\n"
+    )
+    (tmp_path / "plan.toml").write_text(plan)
+    (tmp_path / "other.toml").write_text(plan.replace("'gelu'", "'quick_gelu'"))
+    done = [run_benchmark(load_plan(tmp_path / name), tmp_path / "out") for name in ("plan.toml", "other.toml")]
+    assert [each.measured for each in done] == [4, 2]  # another activation is another model
+    rows = list(csv.DictReader((done[0].output / "tables" / "comparison.csv").open()))
+    assert {row["model"] for row in rows} == {"ours", "ELC", "RemoteCLIP"}
+    assert "Below them the answers of RemoteCLIP" in done[0].report.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
