@@ -6,8 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from evidex.cli.terminal import say, visible
+from evidex.cli.terminal import say
 from evidex.storage.objects import Place
+from evidex.visible import visible
 
 if TYPE_CHECKING:
     from evidex.errors import InputError

@@ -89,7 +89,8 @@ _ROWS = (
         "two weights, where the code takes the first twice, which a cosine cancels; the graph of boxes is ours, since "
         "neither the code nor a readable text says how its matrices are made (those of RSICD and RSITMD are in its "
         "repository, in files that were not at hand here); pictures are turned and cut while their objects stay, as "
-        "there; on our towers instead of ResNet-18 and skip-thought vectors; Table I quotes it with the second ranking",
+        "there, and a degraded picture has those of the clean one; on our towers instead of ResNet-18 and skip-thought "
+        "vectors; Table I quotes it with the second ranking",
     ),
     _not_found(
         "smlgn",
