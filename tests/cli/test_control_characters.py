@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evidex.cli.terminal import visible
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
+from evidex.visible import visible
 from tests.cli.running import Runner
 from tests.retrieval.archive import picture, tiny_model
 
@@ -61,6 +61,20 @@ def test_errors_and_notes_show_names_and_do_not_send_them(place: Path, evidex: R
         complaint = evidex(*words).complaint
         assert "owned" in complaint
         assert _is_tame(complaint)
+
+
+def test_a_study_shows_names_and_does_not_send_them(evidex: Runner, tmp_path: Path) -> None:
+    plan = tmp_path / "study.toml"
+    base = tmp_path / "base.toml"
+    base.write_text('[encoder]\nkind = "compact"\n')
+    plan.write_text(f'base = "{base}"\ndataset = "none"\n[[run]]\nname = "a"\n')
+    ran = [
+        evidex("study", tmp_path / f"none{NASTY}.toml"),
+        evidex("study", plan, "--output", tmp_path / f"out{NASTY}"),  # its one run fails, and the results are named
+        evidex("study", plan, f"--{NASTY}"),
+    ]
+    assert [each.code for each in ran] == [2, 1, 2]
+    assert all("owned" in each.err and _is_tame(each.err) for each in ran)
 
 
 def test_json_has_names_as_they_are(place: Path, evidex: Runner) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -17,11 +18,14 @@ from pathlib import Path
 import pytest
 
 from evidex.encoders.model import load_model
-from evidex.errors import ConfigError
+from evidex.errors import ConfigError, ModelError
 from evidex.evaluation.query_uncertainty import SCORE_NAMES
 from evidex.evaluation.report import FinishedReport, load_plan, run_benchmark
 from evidex.evaluation.report.results import Number
+from evidex.methods.protocol import Implementation
 from evidex.retrieval.certainty.learned_score import LEARNED
+from tests.encoders.clip.tiny_clip import write_vocabulary
+from tests.scripts.test_paper_weights import open_clip_file
 
 ANCHORS = {
     "how-to-read", "table-1", "table-2", "table-3", "table-5", "uncertainty-table", "lexicon",
@@ -166,6 +170,30 @@ def test_nothing_that_is_finished_is_done_again(folder: Path, finished: Finished
 
 
 @pytest.mark.slow
+def test_a_report_needs_measurements_and_no_models(
+    folder: Path, finished: FinishedReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Models may have stayed where they were trained."""
+    out = tmp_path / "out"
+    shutil.copytree(finished.output, out)
+    plan = load_plan(folder / "plan.toml")
+    whole = run_benchmark(plan, out).report.read_bytes()
+    models = sorted((out / "models").glob("*/model.safetensors"))
+    assert models
+    for path in (*models, out / "report.html"):
+        path.unlink()
+    for made in ("tables", "figures"):
+        shutil.rmtree(out / made)
+    again = run_benchmark(plan, out)
+    assert (again.trained, again.measured) == (0, 0)
+    assert again.report.read_bytes() == whole
+    monkeypatch.setattr(Implementation, "inner_product", False)  # a rival with a network between its rows
+    with pytest.raises(ModelError, match=r"'InfoNCE, seed 0' compares.*is not there; bring that file") as told:
+        run_benchmark(plan, out)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.slow
 def test_a_killed_benchmark_goes_on_and_ends_alike(folder: Path, finished: FinishedReport, tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from evidex.evaluation.report import load_plan, run_benchmark\n"
@@ -201,6 +229,27 @@ def test_a_loaded_model_is_measured_as_it_is(finished: FinishedReport, tmp_path:
     assert (done.jobs, done.trained, done.measured) == (1, 0, 2)
     page = Page(done.report.read_text(encoding="utf-8"))
     assert page.ids >= ANCHORS - {"table-3", "figure-9"}
+
+
+@pytest.mark.slow
+def test_a_published_clip_is_a_row_and_may_be_the_rival(finished: FinishedReport, tmp_path: Path) -> None:
+    """A file in RemoteCLIP's layout, with the tokenizer of another CLIP beside it."""
+    write_vocabulary(tmp_path / "words")
+    model = next((finished.output / "models").glob("*/model.safetensors"))
+    dataset = next(finished.output.glob("archive-*"))
+    plan = (
+        f"ours = 'ours'\nrival = 'RemoteCLIP'\njobs = 1\n[dataset]\npath = '{dataset}'\nsplit = 'val'\n"
+        f"[refinement]\ngeneric = false\nratios = [0.0]\n[[model]]\nname = 'ours'\npath = '{model}'\n"
+        f"[[model]]\nname = 'RemoteCLIP'\npath = '{open_clip_file(tmp_path)}'\n"
+        f"tokenizer = '{tmp_path / 'words'}'\nactivation = 'gelu'\n"
+    )
+    (tmp_path / "plan.toml").write_text(plan)
+    (tmp_path / "other.toml").write_text(plan.replace("'gelu'", "'quick_gelu'"))
+    done = [run_benchmark(load_plan(tmp_path / name), tmp_path / "out") for name in ("plan.toml", "other.toml")]
+    assert [each.measured for each in done] == [4, 2]  # another activation is another model
+    rows = list(csv.DictReader((done[0].output / "tables" / "comparison.csv").open()))
+    assert {row["model"] for row in rows} == {"ours", "ELC", "RemoteCLIP"}
+    assert "Below them the answers of RemoteCLIP" in done[0].report.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

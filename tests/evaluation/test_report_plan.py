@@ -56,6 +56,8 @@ def expanded(plan: Plan, start: Start | None = None) -> Work:
         (MODEL + "[refinement]\nname = 'ELC0'", "refined row"),
         (MODEL + "path = 'm'\ntraining.loss.kl = true", "both"),
         (MODEL + "path = 'm'\n[sensitivity]\nb1 = [1.0]", "cannot be ablated"),
+        (MODEL + "tokenizer = 't'", "has a tokenizer and no path"),
+        (MODEL + "path = 'm.pt'\ntokenizer = 't'\nactivation = 'relu'", "relu"),
         ("jobs = -1\n" + MODEL, "jobs"),
         ("base = 'nowhere.toml'\n" + MODEL, "nowhere.toml"),
         ("seeds = [0", "TOML"),

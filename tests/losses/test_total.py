@@ -1,6 +1,7 @@
 """The loss as a whole: its parts, its switches, its schedules."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 import torch
@@ -99,6 +100,42 @@ def test_each_weight_scales_its_own_part_and_no_other(name: str, part: str) -> N
         assert weighed.parts[key].item() == pytest.approx(factor * value.item(), rel=1e-9), key
         assert value.item() != 0
     assert weighed.total.item() == pytest.approx(sum(each.item() for each in weighed.parts.values()))
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("ucl", {"ucl_target": "belief"}),
+        ("kl", {"kl_reduction": "mean"}),
+        ("kl", {"b1": 10.0}),
+        ("edl", {"uncertainty_weighting": False}),
+        ("edl", {"temperature": 0.3}),
+        ("relation", {"relation_temperature": 0.5}),
+    ],
+)
+def test_each_setting_reaches_its_part(part: str, change: dict[str, Any]) -> None:
+    features = _features()
+    plain, changed = (total_loss(features, dataclasses.replace(PAPER, **each), epoch=10.0) for each in ({}, change))
+    assert changed.parts[part].item() != pytest.approx(plain.parts[part].item(), rel=1e-3)
+
+
+def test_ucl_aligns_what_it_is_told_to() -> None:
+    features, config = _features(), dataclasses.replace(PAPER, ucl_target="belief")
+    expected = ucl_loss(features.similarity(), temperature=0.5, target="belief")
+    assert total_loss(features, config, epoch=10.0).parts["ucl"].item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_a_detached_weight_changes_the_gradient_alone() -> None:
+    """Eq. 5 differentiates 1 − u as well."""
+    gradients, values = [], []
+    for detached in (False, True):
+        image = _features().image.requires_grad_()
+        config = dataclasses.replace(PAPER, detach_weight=detached)
+        total = total_loss(dataclasses.replace(_features(), image=image), config, epoch=10.0).total
+        gradients.append(torch.autograd.grad(total, image)[0])
+        values.append(total.item())
+    assert values[0] == pytest.approx(values[1], rel=1e-9)
+    assert not torch.allclose(*gradients, rtol=1e-3)
 
 
 @pytest.mark.parametrize(("epoch", "step", "number"), [(0.0, 0.0, 1), (0.5, 0.5, 1), (1.0, 1.0, 2), (39.9, 39.9, 40)])

@@ -10,6 +10,7 @@ import torch
 from evidex.config import Config, DataConfig, EncoderConfig, LossConfig, MethodConfig, TrainConfig
 from evidex.data.datasets import load_dataset
 from evidex.encoders.model import load_model
+from evidex.methods.protocol import implementation
 from evidex.methods.registry import ON_CLIP_ALONE, TRAINABLE
 from evidex.training.loop import train
 
@@ -38,6 +39,7 @@ def test_a_method_learns_and_keeps_what_it_learnt(name: str, config: Config) -> 
     run = train(chosen, device=CPU)
     model = load_model(run.model_path, device="cpu")
     assert model.card["config"]["method"]["name"] == name
+    assert model.inner_product == implementation(name).inner_product  # what a report goes by that has no model
     dataset = load_dataset(Path(config.data.path), "train")
     images = model.encode_images([dataset.open_image(index) for index in range(len(dataset))])
     similarity = model.similarity(images, model.encode_texts(dataset.captions))

@@ -63,8 +63,11 @@ def test_an_empty_gallery_is_called_empty(tmp_path: Path) -> None:
         (Filters(before=datetime(2000, 1, 1, tzinfo=UTC)), "none of the 3 pictures was taken in that time"),
         (Filters(after=datetime(2022, 1, 1, tzinfo=UTC), before=datetime(2022, 2, 1, tzinfo=UTC)), "in that time"),
         (Filters(after=LATER, before=datetime(2022, 2, 1, tzinfo=UTC)), "before 2022-02-01; swap the two"),
-        (Filters(glob="*none*"), "matches '*none*'; try another pattern"),
-        (Filters(glob="nothing*"), "the path of none of the 3 pictures matches 'nothing*'; try '*nothing*'"),
+        (
+            Filters(glob="*none*"),
+            "the path of none of the 3 pictures matches '*none*'; the paths are such as '/a/dated.tif'",
+        ),
+        (Filters(glob="nothing*"), "matches 'nothing*'; the paths are such as '/a/dated.tif'"),
         (Filters(bbox=NEAR, glob="/b/*"), "none passes all of them"),
         (Filters(bbox=NEAR, after=LATER), "in that time"),
     ],
@@ -74,6 +77,22 @@ def test_the_filter_that_lets_nothing_pass_is_named(known: Gallery, filters: Fil
     assert selected is not None
     assert not selected.any()
     assert words in why_nothing(known, filters)
+
+
+@pytest.mark.parametrize(
+    ("tried", "instead"),
+    [("ate*", "*ate*"), ("./ate*", "*ate*"), ("*.TIF", "*.tif"), ("B/Late*", "b/late*"), ("./A/PLAIN", "*a/plain*")],
+)
+def test_the_pattern_that_is_proposed_finds_something(known: Gallery, tried: str, instead: str) -> None:
+    assert why_nothing(known, Filters(glob=tried)).endswith(f"matches '{tried}'; try '{instead}'")
+    selected = Selector(known).select(Filters(glob=instead), "images")
+    assert selected is None or selected.any()
+
+
+def test_letters_of_both_kinds_are_shown_as_they_are(tmp_path: Path) -> None:
+    gallery = _gallery(tmp_path / "g", _row("/Scenes/a.tif"), _row("/b/Harbour_2024.TIF"))
+    reason = why_nothing(gallery, Filters(glob="b/harbour*"))
+    assert reason.endswith("small and capital letters count, as in '/b/Harbour_2024.TIF'")
 
 
 def test_rows_that_know_neither_place_nor_time(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
-"""The table of methods is made of the study's results: a row a run, the printed loss beside ours."""
+"""The table of methods is made of the benchmark's results: a row a method, the printed loss beside ours."""
 
 import csv
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,39 +11,85 @@ import method_table
 import pytest
 import tables
 
+from evidex.evaluation.report.files import FORMAT
+from evidex.evaluation.report.results import RECALL_COLUMNS, SCORE_COLUMNS, Number, RecallRow, ScoreRow
+
 ROOT = Path(__file__).parents[2]
 
 
-def _line(name: str, rsum: float, own: float | None = None) -> dict[str, Any]:
-    scores = {"vacuity": {"error_auroc": {"10": 0.5}}, "belief": {"error_auroc": {"10": None}}}
-    if own is not None:
-        scores["own"] = {"error_auroc": {"10": own}}
-    found = {"recall": {"rsum": rsum}, "uncertainty": {side: {"scores": scores} for side in ("i2t", "t2i")}}
-    return {"name": name, "clean": found, "noisy": {**found, "recall": {"rsum": rsum - 10}}}
+def _recalls(name: str, rsum: list[float], note: str = "") -> dict[str, Any]:
+    others = [Number(0.0)] * (len(RECALL_COLUMNS) - 1)
+    return asdict(RecallRow(name, (*others, Number.of(rsum)), len(rsum), note=note))
 
 
-def test_rows_are_means_of_the_seeds_in_the_studys_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = [
-        _line("pau-s0", 100.0, 0.7), _line("elc-as-printed-s0", 120.0), _line("elc-s1", 142.0), _line("elc-s0", 140.0),
-        {"name": "poly-s0", "error": "died"}, _line("other-s0", 1.0),
+def _score(model: str, score: str, auroc: float | None, condition: str = "noisy") -> dict[str, Any]:
+    cells = tuple(Number(auroc if column == "error_auroc_10" else 0.1) for column in SCORE_COLUMNS)
+    return asdict(ScoreRow(model, condition, "t2i", score, cells))
+
+
+def _results(**changes: Any) -> dict[str, Any]:
+    """As ``tables/results.json`` has them."""
+    comparison = {
+        condition: [
+            _recalls("ELC0", [140.0 - less, 142.0 - less], "UCL by belief, b2 = 0.3, b3 = 3"),
+            _recalls("ELC", [143.0 - less, 143.0 - less], "UCL by belief, b2 = 0.3, b3 = 3"),
+            _recalls("ELC0 as printed", [120.0 - less]),
+            _recalls("PAU", [100.0 - less]),
+        ]
+        for condition, less in (("clean", 0.0), ("noisy", 10.0))
+    }
+    scores = [
+        _score("ELC0", "belief", None), _score("PAU", "own", 0.7), _score("PAU", "own", 0.9, "clean"),
+        _score("PAU", "vacuity", 0.5), _score("PAU", "entropy", 0.6),
     ]  # fmt: skip
-    results = tmp_path / "results.jsonl"
-    results.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(sys, "argv", ["method_table.py", str(results), "--out", str(tmp_path / "methods.csv")])
-    assert method_table.main() == 0
+    return {
+        "format": FORMAT,
+        "columns": {"recall": list(RECALL_COLUMNS), "uncertainty": list(SCORE_COLUMNS)},
+        "datasets": {"RSICD": {"comparison": comparison, "uncertainty": scores}},
+        **changes,
+    }
+
+
+def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, results: dict[str, Any], *words: str) -> int:
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    out = str(tmp_path / "methods.csv")
+    monkeypatch.setattr(sys, "argv", ["method_table.py", str(tmp_path / "results.json"), "--out", out, *words])
+    return method_table.main()
+
+
+def test_rows_are_those_of_the_comparison_in_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _run(tmp_path, monkeypatch, _results()) == 0
     rows = list(csv.DictReader((tmp_path / "methods.csv").open()))
-    assert [row["method"] for row in rows] == ["ELC0", "ELC0, Eq. 12 as printed", "PAU"]
-    ours, printed, pau = rows
+    assert [row["method"] for row in rows] == ["ELC0", "ELC", "ELC0 as printed", "PAU"]
+    ours, refined, printed, pau = rows
     assert (ours["clean_rsum"], ours["clean_sd"], ours["noisy_rsum"], ours["seeds"]) == ("141.0", "1.4", "131.0", "2")
-    assert ours["loss"] == "UCL by belief, b2 = 0.3, no RL"
-    assert printed["loss"] == "no RL"
-    assert (pau["clean_sd"], pau["text_own"], pau["image_belief"], pau["paper_rsum"]) == ("", ".700", "", "198.39")
-    assert "poly: nothing measured" in capsys.readouterr().err
-    head = (ROOT / "docs" / "results" / "methods.csv").read_text().splitlines()[0]
-    assert list(rows[0]) == head.split(",")  # what the documentation's table reads
+    assert ours["loss"] == "UCL by belief, b2 = 0.3, b3 = 3"
+    assert (printed["loss"], printed["paper_rsum"], refined["paper_rsum"]) == ("", "213.47", "215.20")
+    assert (pau["clean_sd"], pau["text_own"], pau["text_vacuity"], pau["image_own"]) == ("", ".700", ".500", "")
+    assert (ours["text_belief"], pau["paper_rsum"]) == ("", "198.39")
+
+
+def test_its_columns_are_those_that_the_documentation_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _run(tmp_path, monkeypatch, _results()) == 0
+    made, kept = ((folder / "methods.csv").read_text() for folder in (tmp_path, ROOT / "docs" / "results"))
+    assert made.splitlines()[0] == kept.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words", "told"),
+    [({"format": 1}, [], "run evidex benchmark again"), ({}, ["--dataset", "UCM"], "choose --dataset among RSICD")],
+)
+def test_other_results_are_told_and_nothing_is_written(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    changes: dict[str, Any],
+    words: list[str],
+    told: str,
+) -> None:
+    assert _run(tmp_path, monkeypatch, _results(**changes), *words) == 1
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "methods.csv").exists()
 
 
 def test_a_table_without_rows_keeps_its_heading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,6 +153,18 @@ def test_an_item_can_be_the_query(settings: Settings, gallery: Gallery) -> None:
     assert unknown.status_code == 404
 
 
+@pytest.mark.parametrize(("top", "status"), [(0, 422), (200, 200), (201, 422), (20_000, 422)])
+def test_neighbours_have_the_limit_of_hits(settings: Settings, gallery: Gallery, top: int, status: int) -> None:
+    address = f"/items/{gallery.rows([7])[0].id}/neighbours"
+
+    async def ask(client: httpx.AsyncClient) -> httpx.Response:
+        return await client.get(address, params={"top": top})
+
+    response = asking(settings, ask)
+    assert response.status_code == status
+    assert status == 200 or response.json()["error"] == f"top is {top}; give 1 to 200"
+
+
 def test_a_batch_answers_like_single_queries(settings: Settings) -> None:
     texts = ["planes", "a river", ANSWERED, "planes"]
 
@@ -264,11 +276,13 @@ def test_a_slow_answer_is_given_up_in_words(settings: Settings, monkeypatch: pyt
         ({"text": "a -b", "without": ["c"] * 9}, "without"),
         ({"text": "  "}, "empty"),
         ({"text": "x" * 2001}, "2001 characters"),
-        ({"text": "a", "top": 0}, "top"),
+        ({"text": "a", "top": 0}, "top is 0; give 1 to 200"),
+        ({"text": "a", "top": -3}, "top is -3; give 1 to 200"),
         ({"text": "a", "top": True}, "top is true; give a number"),
         ({"text": "a", "max_cloud": True}, "max_cloud is true; give a number"),
         ({"text": "a", "top": 201}, "give 1 to 200"),
-        ({"text": "a", "top": 10**30}, "top"),
+        ({"text": "a", "top": 20_000}, "top is 20000; give 1 to 200"),
+        ({"text": "a", "top": 10**30}, "; give 1 to 200"),
         ({"text": "a", "bbox": [1, 2, 3]}, "bbox"),
         ({"text": "a", "bbox": [0, 50, 1, 40]}, "south above its north"),
         ({"text": "a", "bbox": [0, 0, 1, 1e300]}, "leaves the earth"),

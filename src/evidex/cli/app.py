@@ -33,8 +33,8 @@ from evidex.cli import (
     verify,
 )
 from evidex.cli.options import completed
-from evidex.cli.terminal import visible
 from evidex.errors import EvidexError, GalleryError, InputError, InputWarning, MissingPackageError, outcome
+from evidex.visible import visible
 
 # What evidex[train] brings and a plain install has not.
 _OF_TRAINING = ("huggingface_hub", "matplotlib", "torch", "transformers")

@@ -1,4 +1,4 @@
-"""Bands and sensors are of scenes; who chooses them for words, or for a JPEG, is told that it changes nothing."""
+"""Bands, sensors and tiles are of scenes; who chooses them for words, or a JPEG, is told that it changes nothing."""
 
 from __future__ import annotations
 
@@ -32,20 +32,42 @@ def check_scene_choice(bands: str | None, sensor: str | None, scene: str, image:
 
 def check_places_choice(bands: str | None, sensor: str | None, places: Sequence[str]) -> None:
     """Refuse it where no file to index has bands; where some have none, say how many."""
-    import warnings
-
-    from evidex.data.discover import IMAGE_SUFFIXES, RASTER_SUFFIXES, discover, is_catalog
-    from evidex.errors import InputError, InputWarning
+    from evidex.errors import InputError
 
     option = _chosen(bands, sensor)
-    if option is None or any(map(is_catalog, places)):  # a catalog tells its bands item by item
+    if option is None:
         return
-    files = [file.path for file in discover(places).files]
-    pictures = [path for path in files if Path(path).suffix.lower() in IMAGE_SUFFIXES - RASTER_SUFFIXES]
+    files, pictures = _files_and_pictures(places)
     if files and len(pictures) == len(files) and all(map(_is_plain, files)):
         raise InputError(f"{option}: none of the {len(files)} files has bands to choose ({_KINDS}); leave it out")
+    _tell(option, pictures, _KINDS)
+
+
+def tell_uncut(tile: int | None, places: Sequence[str]) -> None:
+    """Say for how many of the files to index a side of tiles changes nothing; 0 asks for what is done anyway."""
+    if tile:
+        _, pictures = _files_and_pictures(places)
+        _tell("--tile", pictures, "only TIFF and JPEG 2000 are cut, all others are one row each, however large")
+
+
+def _files_and_pictures(places: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The files to index, and those of them that their names call pictures without bands; of a catalog none."""
+    from evidex.data.discover import IMAGE_SUFFIXES, RASTER_SUFFIXES, discover, is_catalog
+
+    if any(map(is_catalog, places)):  # it tells its bands item by item
+        return [], []
+    files = [file.path for file in discover(places).files]
+    return files, [path for path in files if Path(path).suffix.lower() in IMAGE_SUFFIXES - RASTER_SUFFIXES]
+
+
+def _tell(option: str, pictures: Sequence[str], why: str) -> None:
+    import warnings
+
+    from evidex.errors import InputWarning
+
     if pictures:
-        warnings.warn(f"{option} changes nothing for {len(pictures)} pictures: {_KINDS}", InputWarning, stacklevel=2)
+        count = f"{len(pictures)} picture{'s' * (len(pictures) > 1)}"
+        warnings.warn(f"{option} changes nothing for {count}: {why}", InputWarning, stacklevel=3)
 
 
 def _chosen(bands: str | None, sensor: str | None) -> str | None:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from evidex.cli.terminal import say, visible
+from evidex.cli.terminal import say
+from evidex.visible import visible
 
 
 def command(

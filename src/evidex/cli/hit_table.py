@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evidex.cli.terminal import Terminal, columns, cut, cut_left, padded, visible
+from evidex.cli.terminal import Terminal, columns, cut, cut_left, padded
 from evidex.retrieval.wording import more_places
+from evidex.visible import visible
 
 if TYPE_CHECKING:
     from evidex.retrieval.answers import Answer

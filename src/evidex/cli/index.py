@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evidex.cli.band_choice import check_places_choice
+from evidex.cli.band_choice import check_places_choice, tell_uncut
 from evidex.cli.options import Asset, Model, Places, Sensor, Tile
 from evidex.storage.objects import Place, place_of
 
@@ -23,7 +23,7 @@ def command(
         typer.Option(help="Folder of the gallery, or s3://BUCKET/PREFIX; made if it is not there.", metavar="PLACE"),
     ],
     model: Model = None,
-    tile: Tile = 512,
+    tile: Tile = None,
     overlap: Annotated[int, typer.Option(help="Pixels that neighbouring tiles share.")] = 64,
     bands: Annotated[str | None, typer.Option(help="Bands shown as red, green, blue, e.g. 4,3,2; or one band.")] = None,
     sensor: Sensor = None,
@@ -55,11 +55,13 @@ def command(
     from evidex.data.rendering import TileOptions
     from evidex.retrieval.indexing import IndexOptions
 
-    tiles = TileOptions(tile, overlap, whole_numbers(bands), _percentiles(stretch), sensor)
+    side = TileOptions.tile if tile is None else tile
+    tiles = TileOptions(side, overlap, whole_numbers(bands), _percentiles(stretch), sensor)
     options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune, force=force, asset=asset)
     place = place_of(gallery)
     _check(paths, place, report)
     check_places_choice(bands, sensor, paths)
+    tell_uncut(tile, paths)
     made = new_folders(place)
     with working(options, place, cluster) as ready, stopping(place, made):
         opened = open_or_create(place, model)

@@ -6,8 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from evidex.cli.terminal import say, visible
+from evidex.cli.terminal import say
 from evidex.storage.objects import Place
+from evidex.visible import visible
 
 if TYPE_CHECKING:
     from evidex.errors import InputError
@@ -65,9 +66,15 @@ def _tell(outcome: IndexReport, gallery: Place, sources: list[str]) -> None:
     say(f"{outcome.found} files found: {_counts(outcome)}{pruned}; {outcome.seconds:.1f} s{rate}")
     if outcome.read_otherwise:
         one = outcome.read_otherwise == 1
+        them = "it" if one else "them"
+        why = (
+            f" ({outcome.read_before}); index again with what was given then to have {them} as before"
+            if outcome.read_before
+            else ", since what a catalog tells or what lies beside is not the same"
+        )
         say(
             f"{outcome.read_otherwise} of them {'has' if one else 'have'} not changed, but {'is' if one else 'are'} "
-            "read otherwise than before: --tile, --bands and the like, or what a catalog tells, were others then"
+            f"read otherwise than before{why}"
         )
     if outcome.gone:
         one = outcome.gone == 1

@@ -11,7 +11,8 @@ import typer
 
 from evidex.cli.band_choice import check_scene_choice
 from evidex.cli.options import Sensor
-from evidex.cli.terminal import say, visible
+from evidex.cli.terminal import say
+from evidex.visible import visible
 
 if TYPE_CHECKING:
     from evidex.data.items import ReadOptions

@@ -21,7 +21,11 @@ Model = Annotated[
     str | None, typer.Option(help="Model file, run folder or hub name; by default the gallery's, or the compact one.")
 ]
 Tile = Annotated[
-    int, typer.Option(help="Side of the tiles that rasters of more than two tiles are cut into; 0 leaves them whole.")
+    int | None,
+    typer.Option(
+        help="Side of the tiles that TIFFs and JPEG 2000 of more than two tiles are cut into, by default 512; "
+        "0 leaves them whole. Other pictures are never cut."
+    ),
 ]
 Sensor = Annotated[
     str | None,

@@ -11,13 +11,11 @@ from typing import TextIO
 
 import typer
 
+from evidex.visible import visible
+
 _WIDE = 1000
 _CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
 _INVISIBLE = ("Mn", "Me", "Cf")
-# What a terminal obeys instead of showing it: controls, breaks of lines, half characters. Marks of direction are of the
-# category that joins emoji too, so they are named.
-_OBEYED = ("Cc", "Cs", "Zl", "Zp")
-_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 @dataclass(frozen=True)
@@ -53,21 +51,6 @@ class Terminal:
         if not (self.styles and style and text):
             return text
         return f"\x1b[{';'.join(str(_CODES[word]) for word in style.split())}m{text}\x1b[0m"
-
-
-def visible(text: str) -> str:
-    """``text`` with what a terminal would obey written as an escape: names of files may hold anything."""
-    if text.isprintable():
-        return text
-    return "".join(_escaped(char) if _is_obeyed(char) else char for char in text)
-
-
-def _is_obeyed(char: str) -> bool:
-    return unicodedata.category(char) in _OBEYED or char in _DIRECTIONS
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
 
 
 def say(line: str, *, err: bool = False) -> None:

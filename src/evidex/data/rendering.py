@@ -62,6 +62,21 @@ class TileOptions:
         except (KeyError, ValueError):
             raise InputError(f"'{text}' does not say how a scene was read; update evidex, or index it anew") from None
 
+    def told_apart(self, before: TileOptions) -> str:
+        """The options in which a file was read otherwise ``before``, as commands name them; empty where in none."""
+        pairs = zip(before._options(), self._options(), strict=True)
+        return ", ".join(
+            f"--{name} {then or 'not given'} then and {now or 'not given'} now"
+            for (name, then), (_, now) in pairs
+            if then != now
+        )
+
+    def _options(self) -> list[tuple[str, str]]:
+        stretch = f"{self.stretch[0]:g},{self.stretch[1]:g}"
+        bands = "" if self.bands is None else ",".join(map(str, self.bands))
+        sides = [("tile", str(self.tile)), ("overlap", str(self.overlap))]
+        return [*sides, ("bands", bands), ("stretch", stretch), ("sensor", self.sensor or "")]
+
     def __post_init__(self) -> None:
         if self.sensor is not None and self.sensor not in SENSORS:
             raise InputError(f"sensor '{self.sensor}' is unknown; known are {', '.join(SENSORS)}")

@@ -102,6 +102,8 @@ class AmfmnEncoder(MethodEncoder):
 class Amfmn(Implementation):
     """The network with the authors' loss: the hinges of all negatives."""
 
+    inner_product = False
+
     def wrap(self, base: DualEncoder, captions: Sequence[Sequence[str]]) -> DualEncoder:
         del captions
         return AmfmnEncoder(base, {"sides": pyramid_sides(placed(base, "AMFMN"))})

@@ -50,6 +50,9 @@ class MethodLesson:
 class Implementation(ABC):
     """A method; a part that it does not bring is that of the plain dual encoder."""
 
+    inner_product: bool = True
+    """Whether its rows are compared by inner product, so that stored ones can be compared without the model."""
+
     def wrap(self, base: DualEncoder, captions: Sequence[Sequence[str]]) -> DualEncoder:
         """Return ``base`` with what the method adds; ``captions`` are those of each training picture."""
         del captions

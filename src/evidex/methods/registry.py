@@ -89,7 +89,8 @@ _ROWS = (
         "two weights, where the code takes the first twice, which a cosine cancels; the graph of boxes is ours, since "
         "neither the code nor a readable text says how its matrices are made (those of RSICD and RSITMD are in its "
         "repository, in files that were not at hand here); pictures are turned and cut while their objects stay, as "
-        "there; on our towers instead of ResNet-18 and skip-thought vectors; Table I quotes it with the second ranking",
+        "there, and a degraded picture has those of the clean one; on our towers instead of ResNet-18 and skip-thought "
+        "vectors; Table I quotes it with the second ranking",
     ),
     _not_found(
         "smlgn",
@@ -176,7 +177,7 @@ _ROWS = (
         "loss, pooling in both towers",
         "implemented",
         "code of the authors (woodfrog/vse_infty), its dropping of places in training included; its first epoch of "
-        "all negatives is a switch, on in the study; the image tower and its batch norm learn from the first step",
+        "all negatives is a switch, on in the benchmark; the image tower and its batch norm learn from the first step",
     ),
     Method(
         "infonce",

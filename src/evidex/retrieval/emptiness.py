@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from evidex.data.discover import printable
 from evidex.retrieval.answers import Answer
-from evidex.retrieval.filters import NO_FILTERS, Filters, Mask, Selector, Target
+from evidex.retrieval.filters import NO_FILTERS, Filters, Mask, Selector, Target, path_matcher
 from evidex.retrieval.gallery import Gallery
 
 _NAMES: dict[Target, str] = {"images": "pictures", "texts": "texts"}
@@ -59,8 +60,7 @@ def _parts(filters: Filters) -> list[Filters]:
 
 def _reason(gallery: Gallery, part: Filters, eligible: Mask, rows: str) -> str:
     if part.glob is not None:
-        wider = f"*{part.glob.strip('*')}*"
-        return f"the path of none of the {rows} matches '{part.glob}'; try {_other(wider, part.glob)}"
+        return f"the path of none of the {rows} matches '{part.glob}'; {_pattern(gallery, part.glob, eligible)}"
     if part.collection is not None:
         return _no_collection(gallery, part.collection, eligible, rows)
     if part.max_cloud is not None:
@@ -90,8 +90,20 @@ def _no_collection(gallery: Gallery, name: str, eligible: Mask, rows: str) -> st
     return f"none of the {rows} is of the collection '{name}'; there are '{shown}"
 
 
-def _other(wider: str, tried: str) -> str:
-    return f"'{wider}'" if wider != tried else "another pattern"
+def _pattern(gallery: Gallery, tried: str, eligible: Mask) -> str:
+    """What to try instead: a pattern that was found to match some path, else what the paths look like."""
+    import pyarrow as pa
+
+    paths = gallery.column("path").filter(pa.array(eligible)).unique().to_pylist()
+    within = f"*{tried.removeprefix('./').strip('*')}*"
+    for other in dict.fromkeys((within, *(case(each) for each in (tried, within) for case in (str.lower, str.upper)))):
+        if any(map(path_matcher(other), paths)):
+            return f"try '{other}'"
+    alike = path_matcher(within.lower())
+    for path in paths:
+        if alike(path.lower()):
+            return f"small and capital letters count, as in '{printable(path)}'"
+    return f"the paths are such as '{printable(paths[0])}'"
 
 
 def _known(gallery: Gallery, column: str, eligible: Mask) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -121,12 +122,15 @@ class Selector:
 
     def _matches(self, pattern: str) -> Mask:
         paths = self._rows.column("path").dictionary_encode()  # a scene's tiles share one path
-        whole = re.compile(fnmatch.translate(pattern))
-        tail = re.compile(fnmatch.translate(f"*/{pattern.removeprefix('./').lstrip('/')}"))  # paths have no "./"
-        hits = np.array(
-            [bool(whole.match(path) or tail.match(path)) for path in paths.dictionary.to_pylist()] or [False]
-        )
+        hits = np.array([*map(path_matcher(pattern), paths.dictionary.to_pylist())] or [False])
         return np.asarray(hits[paths.indices.to_numpy(zero_copy_only=False)])
+
+
+def path_matcher(pattern: str) -> Callable[[str], bool]:
+    """Whether a path, or its end, matches ``pattern``; letters count as they are written."""
+    whole = re.compile(fnmatch.translate(pattern))
+    tail = re.compile(fnmatch.translate(f"*/{pattern.removeprefix('./').lstrip('/')}"))  # paths have no "./"
+    return lambda path: bool(whole.match(path) or tail.match(path))
 
 
 def _boxes(column: Any) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ _REMEDIES = {
     "int_type": _WHOLE, "int_parsing": _WHOLE, "int_parsing_size": _WHOLE, "int_from_float": _WHOLE,
     "float_type": _NUMBER, "float_parsing": _NUMBER, "finite_number": _NUMBER,
     "string_type": _TEXT, "bool_type": _YES_OR_NO, "bool_parsing": _YES_OR_NO,
-    "greater_than_equal": "give {ge} or more", "less_than_equal": "give {le} or less",
+    "greater_than_equal": "give {ge:g} or more", "less_than_equal": "give {le:g} or less",
     "too_short": "give at least {min_length}, here are {actual_length}",
     "too_long": "give at most {max_length}, here are {actual_length}",
     "string_too_long": "give at most {max_length} characters",

@@ -114,6 +114,6 @@ def check_text(text: str) -> str:
 
 
 def check_top(top: int, settings: Settings) -> int:
-    if top > settings.max_top:
-        raise InputError(f"top is {top}; give 1 to {settings.max_top}")
+    if not 1 <= top <= settings.max_top:
+        raise InputError(f"top is {str(top)[:60]}; give 1 to {settings.max_top}")
     return top

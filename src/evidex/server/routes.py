@@ -111,7 +111,7 @@ def item_router(service: Service) -> APIRouter:
         responses=problems(404, 422, 503, 504),
         summary="The rows most like this one",
     )
-    async def neighbours(item_id: ItemId, top: Annotated[int, Query(ge=1, le=100)] = 8) -> Response:
+    async def neighbours(item_id: ItemId, top: Annotated[int, Query(json_schema_extra={"minimum": 1})] = 8) -> Response:
         hits = await service.neighbours(item_id, check_top(top, service.settings))
         return _json(NeighboursOut(id=item_id, hits=[hit_out(hit) for hit in hits]))
 

@@ -39,8 +39,11 @@ class _Question(BaseModel):
     # Texts differ from query to query; a cache of them would fill with what is never asked again.
     model_config = ConfigDict(extra="forbid", cache_strings="keys")
 
+    # Its bounds are checked once, by `check_top`, so that one message tells them.
     top: Annotated[
-        int, Field(ge=1, le=10_000, description="How many hits; the server's limit is in /gallery."), _NUMBER
+        int,
+        Field(json_schema_extra={"minimum": 1}, description="How many hits; the server's limit is in /gallery."),
+        _NUMBER,
     ] = 12
     mode: Annotated[
         Mode,

@@ -10,6 +10,7 @@ from pathlib import Path
 from evidex.config import load_config
 from evidex.errors import EvidexError, outcome
 from evidex.training.loop import Report, train
+from evidex.visible import visible
 
 
 def main() -> int:
@@ -21,7 +22,7 @@ def main() -> int:
     try:
         train(load_config(arguments.config, arguments.overrides), restart=arguments.restart, watch=_print_epoch)
     except EvidexError as error:
-        print(f"evidex: error: {error}", file=sys.stderr)
+        print(visible(f"evidex: error: {error}"), file=sys.stderr)
         return outcome(error).exit_code
     return 0
 

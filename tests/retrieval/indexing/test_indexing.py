@@ -149,7 +149,9 @@ def test_scenes_are_tiled_resumed_and_tiled_again_with_other_options(gallery: Ga
     smaller = IndexOptions(read=ReadOptions(TileOptions(tile=256, overlap=0)), workers=1)
     report = gallery.add(path, options=smaller)
     assert (report.updated, report.read_otherwise) == (1, 1)  # the file is as it was
-    assert gallery.add(path, options=smaller).read_otherwise == 0
+    assert report.read_before == "--tile 512 then and 256 now, --overlap 64 then and 0 now"
+    again = gallery.add(path, options=smaller)
+    assert (again.read_otherwise, again.read_before) == (0, "")
     assert {(row.window.width, row.window.height) for row in gallery.rows(range(len(gallery))) if row.window} == {
         (256, 256)
     }

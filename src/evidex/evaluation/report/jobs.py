@@ -53,6 +53,8 @@ class Job:
     measures: tuple[Measure, ...]
     config: Config | None = None
     path: str = ""
+    tokenizer: str = ""  # of a published CLIP, with its activation
+    activation: str = ""
     needs: tuple[str, ...] = ()
 
     @property
@@ -144,7 +146,9 @@ class _Given:
         if model.path:
             place = Path(model.path)
             content = sha256_of(place) if is_file(place) else model.path
-            return Job(digest_of([FORMAT, "loaded", content]), label, 0, measures, path=model.path)
+            published = [Path(model.tokenizer).name, model.activation] if model.tokenizer else []
+            digest = digest_of([FORMAT, "loaded", content, *published])
+            return Job(digest, label, 0, measures, None, model.path, model.tokenizer, model.activation)
         config = replace(training_config(self.plan, model, changes), seed=seed)
         config = replace(config, data=replace(config.data, path=str(self.dataset_path)))
         digest = config_digest(config, self.data, None if self.start is None else self.start.digest)

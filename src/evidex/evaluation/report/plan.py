@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from evidex.checked import Checked, Count, Name, NameOrEmpty, NotNegative, Positive, Range, Seed, Share, parse, to_table
 from evidex.config import Config, apply_override, load_config, merged
@@ -71,6 +71,8 @@ class ModelPlan(Checked):
     config: NameOrEmpty = ""  # a training configuration; empty = the plan's own
     training: Table = field(default_factory=dict)  # changes, e.g. training.loss.objective = "infonce"
     path: NameOrEmpty = ""  # a trained model: file, or name known to load_model
+    tokenizer: NameOrEmpty = ""  # any CLIP's folder or hub name, where path is a file of open_clip or OpenAI
+    activation: Literal["quick_gelu", "gelu"] = "quick_gelu"  # of such a file: gelu in open_clip's and RemoteCLIP
     seeds: tuple[Seed, ...] = ()  # empty = the plan's
 
 
@@ -182,6 +184,8 @@ def _check(plan: Plan, where: str) -> None:
     for model in plan.model:
         if model.path and (model.config or model.training):
             raise ConfigError(f"{where}: model '{model.name}' has both a path and a training; keep one")
+        if model.tokenizer and not model.path:
+            raise ConfigError(f"{where}: model '{model.name}' has a tokenizer and no path; name its file")
     if not plan.seeds:
         raise ConfigError(f"{where}: seeds is empty; give at least one")
     if plan.our_model().path and (plan.ablation.row or any(getattr(plan.sensitivity, name) for name in VARIED)):

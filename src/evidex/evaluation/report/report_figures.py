@@ -24,7 +24,7 @@ from evidex.evaluation.figures import (
 )
 from evidex.evaluation.noisy import NoisySplit, noisy_stages
 from evidex.evaluation.report.results import Results
-from evidex.evaluation.report.work import stored_evaluation
+from evidex.evaluation.report.work import comparing_model, stored_evaluation
 
 _STEP_TITLES = ("clean", "cloud and haze", "radiometric drift", "readout noise", "striping")
 _DEGRADED_SHOWN = 2
@@ -149,15 +149,13 @@ def _with_changed_captions(split: NoisySplit) -> list[int]:
 
 def _shown(results: Results, condition: str) -> list[Answering]:
     """Ours and its rival, as stored; the rival may compare its rows in a way of its own."""
-    from evidex.encoders.model import load_model
-
     plan, place = results.plan, results.place
     job, measure = results.kept_measure(plan.ours, condition)
     shown = [Answering(plan.ours, stored_evaluation(place.measured(job, measure)))]
     rival = plan.rival_model()
     if rival is not None:
         job, measure = results.kept_measure(rival.name, condition)
-        found = stored_evaluation(place.measured(job, measure), load_model(place.model(job)))
+        found = stored_evaluation(place.measured(job, measure), comparing_model(job, place))
         shown.append(Answering(rival.name, found))
     return shown
 

@@ -35,7 +35,8 @@ def setting_pairs(parts: Sequence[Results]) -> list[tuple[str, str]]:
     if config is not None:
         pairs += _training(config)
     cores = os.cpu_count() or 1
-    pairs.append(("machine", f"{platform.machine()}, {cores} cores, {platform.system()}"))
+    # Trainings may have run elsewhere, so this is no more than where the page was made.
+    pairs.append(("page made on", f"{platform.machine()}, {cores} cores, {platform.system()}"))
     return pairs
 
 

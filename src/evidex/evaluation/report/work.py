@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evidex.documents import read_json
-from evidex.errors import DataError
+from evidex.errors import DataError, ModelError
 from evidex.evaluation.engine.training import is_trained, train_once
 from evidex.evaluation.report.jobs import Job, Measure, measure_digest
 from evidex.evaluation.report.plan import DatasetPlan
@@ -60,16 +60,14 @@ def finished(job: Job, place: ReportPlace) -> bool:
 def run_job(job: Job, place: ReportPlace) -> Done:
     """Do what of ``job`` is not done yet. Every result appears whole or not at all, so it may be killed at any time."""
     from evidex.data.datasets import load_dataset
-    from evidex.encoders.model import load_model
 
-    path, trained = job.path, False
+    trained = False
     if job.config is not None:
         config = replace(job.config, output=str(place.folder(job)))
-        model_path, trained = train_once(config, job.digest, job.label)
-        path = str(model_path)
+        _, trained = train_once(config, job.digest, job.label)
     missing = [measure for measure in job.measures if not place.measured(job, measure).is_file()]
     if missing:
-        model, dataset = load_model(path), load_dataset(place.dataset_path, place.split)
+        model, dataset = _loaded(job, place), load_dataset(place.dataset_path, place.split)
         for measure in missing:
             _measure(model, dataset, measure, place.measured(job, measure))
     return Done(job.label, trained, len(missing))
@@ -102,6 +100,34 @@ def _write_features(encoded: Encoded, path: Path) -> None:
     if encoded.degraded_images is not None and encoded.degraded_captions is not None:
         arrays |= {"degraded_images": encoded.degraded_images, "degraded_captions": encoded.degraded_captions}
     write_atomic(path, save(arrays))
+
+
+def comparing_model(job: Job, place: ReportPlace) -> Model | None:
+    """The model of ``job`` where it takes one to compare stored rows; None where an inner product does.
+
+    Models are large and may have stayed where they were trained: a report is then drawn from measurements alone.
+    """
+    from evidex.methods.protocol import implementation
+
+    if job.config is not None:
+        if implementation(job.config.method_name).inner_product:
+            return None
+        if not Path(place.model(job)).is_file():
+            raise ModelError(
+                f"'{job.label}' compares its rows by its own network, and '{place.model(job)}' is not there; "
+                "bring that file or choose another rival"
+            )
+    return _loaded(job, place)
+
+
+def _loaded(job: Job, place: ReportPlace) -> Model:
+    if job.tokenizer:
+        from evidex.encoders.clip_file import load_clip_file
+
+        return load_clip_file(job.path, tokenizer=job.tokenizer, activation=job.activation)
+    from evidex.encoders.model import load_model
+
+    return load_model(place.model(job))
 
 
 def stored_evaluation(path: Path, model: Model | None = None) -> Evaluation:

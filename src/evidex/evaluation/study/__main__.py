@@ -7,12 +7,14 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from evidex.errors import ConfigError, EvidexError, outcome
 from evidex.evaluation.study.plan import load_study
 from evidex.evaluation.study.runner import run_study
 from evidex.evaluation.study.runs import expand
 from evidex.evaluation.study.work import StudyPlace
+from evidex.visible import visible
 
 DESCRIPTION = """Train variants of one configuration and measure them, one line of results a run.
 
@@ -23,9 +25,7 @@ is finished is not done again, what failed is tried again."""
 
 def parser(program: str) -> argparse.ArgumentParser:
     """The arguments of a study; the command and the module share them."""
-    made = argparse.ArgumentParser(
-        program, description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    made = _Parser(program, description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("plan", type=Path, metavar="PLAN", help="the study as TOML, e.g. configs/study/sample.toml")
     made.add_argument("set", nargs="*", metavar="section.key=value", help="further overrides of all runs")
     made.add_argument("--output", type=Path, default=Path("runs/study"), help="folder of the runs and the results")
@@ -44,7 +44,7 @@ def main(words: Sequence[str] | None = None, program: str = "python -m evidex.ev
     try:
         return _study(given)
     except EvidexError as error:
-        print(f"evidex: error: {error}", file=sys.stderr)
+        _say(f"evidex: error: {error}")
         return outcome(error).exit_code
 
 
@@ -58,8 +58,19 @@ def _study(given: argparse.Namespace) -> int:
     runs = expand(study, given.output, dataset, given.set)
     place = StudyPlace(given.output, dataset, time.time() + given.until, given.keep)
     done = run_study(runs, place, only=given.only, jobs=given.jobs, lines=given.results)
-    print(f"{done.done} runs done now, {done.failed} of them failed; results: {done.results}", file=sys.stderr)
+    _say(f"{done.done} runs done now, {done.failed} of them failed; results: {done.results}")
     return 1 if done.failed else 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """Tells what it does not understand without sending it to the terminal."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(visible(message))
+
+
+def _say(line: str) -> None:
+    print(visible(line), file=sys.stderr)
 
 
 if __name__ == "__main__":

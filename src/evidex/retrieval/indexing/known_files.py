@@ -128,10 +128,12 @@ class KnownFiles:
         known = self._unchanged(file)
         return known if known is not None and self._is_read_alike(known, reads_alike) else None
 
-    def is_read_otherwise(self, file: FoundFile, reads_alike: Callable[[str, str], bool]) -> bool:
-        """Whether the file has rows and has not changed, but was read in another way."""
+    def read_otherwise(self, file: FoundFile, reads_alike: Callable[[str, str], bool]) -> str | None:
+        """How the file was read before, where it has rows and has not changed but would be read in another way."""
         known = self._unchanged(file)
-        return known is not None and not self._is_read_alike(known, reads_alike)
+        if known is None or known.state is None or self._is_read_alike(known, reads_alike):
+            return None
+        return known.state.reading
 
     def _unchanged(self, file: FoundFile) -> KnownFile | None:
         known = self._files.get(file.path)

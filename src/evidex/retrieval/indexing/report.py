@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from evidex.data.discover import printable
 from evidex.data.records import Skip
+from evidex.data.rendering import TileOptions
 from evidex.errors import InputError
 from evidex.progress import Progress
 from evidex.retrieval.indexing.known_files import KnownFile
@@ -36,6 +38,9 @@ class IndexReport:
     """Files dropped; they were not found, or are among the skipped too."""
     read_otherwise: int
     """Files that have not changed, but are read with other options than before."""
+    read_before: str
+    """With which options most of those were read, and with which now; empty where a catalog, or what lies beside them,
+    makes the difference."""
     gone: int
     """Files that are gone from the given places and still have rows, since nothing was to be pruned."""
     duplicates: tuple[Duplicate, ...]
@@ -72,6 +77,8 @@ class Tally:
 
     def __init__(self, skipped: list[Skip], remarks: list[Skip]) -> None:
         self.counts: Counter[str] = Counter()
+        self.read_before: Counter[str] = Counter()
+        """How files were read before that are read otherwise now."""
         self._skipped = skipped
         self._remarks = remarks
         self._written: list[str] = []
@@ -89,9 +96,14 @@ class Tally:
         self._remarks.append(Skip(printable(path), reason))
 
     def report(
-        self, files: Sequence[KnownFile], rows: int, twin: Callable[[str], str | None], seconds: float
+        self,
+        files: Sequence[KnownFile],
+        rows: int,
+        twin: Callable[[str], str | None],
+        seconds: float,
+        now: TileOptions,
     ) -> IndexReport:
-        """``twin`` names the file that a file is a copy of."""
+        """``twin`` names the file that a file is a copy of; ``now`` is how files are read."""
         twins = ((path, twin(path)) for path in self._written)
         scenes = [file for file in files if None not in file.ids.values()]
         images, tiles = len(files) - len(scenes), sum(len(file.ids) for file in scenes)
@@ -100,7 +112,8 @@ class Tally:
             found=sum(done.values()) + len(self._skipped),
             **done,
             pruned=self.counts["pruned"],
-            read_otherwise=self.counts["read_otherwise"],
+            read_otherwise=self.read_before.total(),
+            read_before=self._read_before(now),
             gone=self.counts["gone"],
             duplicates=tuple(Duplicate(printable(path), printable(of)) for path, of in twins if of is not None),
             skipped=tuple(self._skipped),
@@ -114,6 +127,12 @@ class Tally:
             unplaced=len(self.unplaced),
             seconds=seconds,
         )
+
+    def _read_before(self, now: TileOptions) -> str:
+        for words, _ in self.read_before.most_common(1):
+            with suppress(InputError):  # of a version that noted it in other words
+                return now.told_apart(TileOptions.of_words(words))
+        return ""
 
 
 class Meter:

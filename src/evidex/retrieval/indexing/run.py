@@ -150,7 +150,8 @@ class IndexRun:
         self._commits.commit(frozenset(self._findings.roots))
 
     def report(self, seconds: float) -> IndexReport:
-        return self._tally.report(self._known.files(), len(self._gallery), self._twin, seconds)
+        tiles = self._options.read.tiles
+        return self._tally.report(self._known.files(), len(self._gallery), self._twin, seconds, tiles)
 
     def _task(self, file: FoundFile) -> DecodeTask | None:
         known = self._known.as_found(file, self._maker.reads_alike)
@@ -158,7 +159,9 @@ class IndexRun:
         if known is not None and known.complete and self._has_all(known, task.pieces):
             self._tally.counts["unchanged"] += 1
             return None
-        self._tally.counts["read_otherwise"] += self._known.is_read_otherwise(file, self._maker.reads_alike)
+        before = self._known.read_otherwise(file, self._maker.reads_alike)
+        if before is not None:
+            self._tally.read_before[before] += 1
         self._known.sizes[file.size] += 1
         if known is not None and known.state is not None:
             places = frozenset(place for place in known.ids.values() if place is not None)
