@@ -5,7 +5,11 @@
 The vocabulary is cut to what fits: every piece that the training captions, further texts and the lexicon use, then the
 most common of the rest (WordPiece vocabularies are ordered by frequency). Weights are stored in half precision.
 The model's card holds what was measured on val after the cut, with a table of its sources; beside the weights stands
-what the captions span, so that the model can tell texts it was never taught about.
+what the captions span and how often they have each word, so that the model can tell texts it was never taught about.
+
+With ``--counts-only`` a model that was made before words were counted gets their counts, and stays the same otherwise:
+
+``python scripts/ship_model.py src/evidex/models/compact.safetensors --counts-only --dataset data/rsicd data/ucm``
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from evidex.encoders.towers import TowerEncoder
 from evidex.evaluation.features import encode_images
 from evidex.evaluation.protocol import evaluate, name_scenes
 from evidex.training.material import taught_texts, val_set
-from evidex.training.measure_domain import measure_domain, nearness_to, own_similarity
+from evidex.training.measure_domain import measure_domain, nearness_to, own_similarity, with_counts
 
 LIMIT_BYTES = 29_000_000
 
@@ -42,8 +46,11 @@ def main() -> int:
     parser.add_argument("--labels", default=[], nargs="+", help="those it learned the labels of")
     parser.add_argument("--texts", default=[], nargs="+", help="files of further captions, as data.texts")
     parser.add_argument("--text-tower", type=Path, help="folder of the pretrained text tower, if the run has no table")
+    parser.add_argument("--counts-only", action="store_true", help="only count how often each word was taught")
     parser.add_argument("--target", type=Path, default=SHIPPED)
     arguments = parser.parse_args()
+    if arguments.counts_only:
+        return count(arguments)
 
     model = load_model(arguments.model, device="cpu", engine="torch")
     phrases = [" ".join((entry.phrase, *entry.alternatives)) for entry in Lexicon.load().entries]
@@ -70,6 +77,18 @@ def main() -> int:
     print(f"{arguments.target}: {arguments.target.stat().st_size / 1e6:.1f} MB")
     print(f"clean RSUM {clean.recall.rsum:.2f}, noisy RSUM {noisy.recall.rsum:.2f}")
     print(markdown(rows))
+    return 0
+
+
+def count(arguments: argparse.Namespace) -> int:
+    """Write the model with counts of the words it was taught."""
+    model = load_model(arguments.model, device="cpu")
+    if model.domain is None:
+        sys.exit("the model does not know what it was taught; ship it without --counts-only")
+    sources = load_sources(data_of(arguments))
+    model.domain = with_counts(model.domain, [*taught_texts(sources), *sources.texts])
+    model.save(arguments.target, half=True)
+    print(f"{arguments.target}: {len(model.domain.words)} words, counted")
     return 0
 
 

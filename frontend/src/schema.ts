@@ -24,7 +24,7 @@ export interface AnswerOut {
   chance_top: number | null;
   /** Words of a question outside the model's domain; none for others. */
   new_words: string[];
-  /** Words it was never taught, of a question that is in domain. */
+  /** Words never taught, or hardly, of a question that is in domain. */
   ignored_words: string[];
   /** Words it was taught that are spelt nearly like these or those. */
   did_you_mean: string[];

@@ -9,8 +9,9 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 import evidex
-from evidex.encoders.domain import DIRECTIONS, OUT_OF_DOMAIN, Domain, fit_domain, words_of
+from evidex.encoders.domain import DIRECTIONS, OUT_OF_DOMAIN, Domain, count_words, fit_domain, words_of
 from evidex.encoders.model import Model, load_model
+from evidex.encoders.nearness import Nearness
 from evidex.errors import InputError, ModelError
 from tests.retrieval.archive import tiny_model
 
@@ -194,3 +195,56 @@ def test_a_short_word_is_no_plural_of_a_shorter_one(known: Domain, word: str, ta
 )
 def test_a_plural_of_a_taught_word_is_taught(known: Domain, word: str, taught: str) -> None:
     assert replace(known, words=frozenset({taught})).new_words(word) == ()
+
+
+COUNTS = {
+    "river": 50,
+    "rivers": 30,
+    "plane": 9,
+    "sock": 1,
+    "socks": 1,
+    "city": 4,
+    "the": 90,
+    "a": 95,
+    "tree": 70,
+    "of": 60,
+}
+
+
+@pytest.fixture
+def counted(known: Domain) -> Domain:
+    table = Nearness(("plane", "quarry", "sock"), np.array([255, 255, 10], np.uint8))
+    return replace(known, words=frozenset(COUNTS), counts=COUNTS, nearness=table)
+
+
+def test_a_word_is_counted_once_a_text_that_differs() -> None:
+    texts = ["A river, a river.", "A river, a river.", "rivers and a tree", "TREE"]
+    assert count_words(texts) == {"a": 2, "river": 1, "rivers": 1, "and": 1, "tree": 2}
+
+
+def test_one_and_many_are_taught_together(counted: Domain) -> None:
+    assert [counted.times_taught(word) for word in ("river", "rivers", "cities", "quarry")] == [80, 80, 4, 0]
+    less = [sum(other < often for other in COUNTS.values()) / len(COUNTS) for often in (80, 4, 0)]
+    assert [counted.taught_more(word) for word in ("river", "city", "quarry")] == less
+
+
+def test_what_was_taught_in_passing_is_hardly_taught_unless_it_is_near(counted: Domain) -> None:
+    asked = ("river", "socks", "plane", "quarry", "giraffe", "tree", "city")
+    assert counted.hardly_taught(asked) == ("socks", "giraffe", "city")
+    for silent in (replace(counted, counts=None), replace(counted, nearness=None)):
+        assert silent.hardly_taught(asked) == ()
+    assert replace(counted, counts=None).taught_more("river") is None
+
+
+def test_counts_are_written_read_and_told_apart(counted: Domain, tmp_path: Path) -> None:
+    plain = tiny_model()
+    small = replace(counted, mean=np.zeros(plain.dim, np.float32), directions=np.eye(1, plain.dim, dtype=np.float32))
+    for name, each in {"counted": small, "not": replace(small, counts=None)}.items():
+        Model(plain.encoder, plain.temperature, domain=each).save(tmp_path / f"{name}.safetensors")
+        read = load_model(tmp_path / f"{name}.safetensors", device="cpu").domain
+        assert read is not None
+        assert (read.counts, read.digest) == (each.counts, each.digest)
+    assert small.digest != replace(small, counts=COUNTS | {"tree": 71}).digest != replace(small, counts=None).digest
+    for wrong in ({"river": 1}, COUNTS | {"tree": -1}, COUNTS | {"zebra": 1}):
+        with pytest.raises(ValueError, match="counts"):
+            replace(small, counts=wrong)

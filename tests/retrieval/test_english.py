@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evidex.retrieval.english import articled, plural, plural_word, singular, singular_word
+from evidex.retrieval.english import articled, head, plural, plural_word, singular, singular_word
 
 PAIRS = [
     ("ship", "ships"), ("church", "churches"), ("city", "cities"), ("runway", "runways"), ("house", "houses"),
@@ -24,6 +24,11 @@ def test_the_head_of_a_phrase_is_changed_not_what_follows() -> None:
     assert singular("the churches with a spire") == "church with a spire"
     assert plural("a white boat at the piers") == "white boats at the piers"
     assert plural("tennis court") == "tennis courts"
+    assert [head(phrase) for phrase in ("pool table", "a white boat at the piers", "tanks")] == [
+        "table",
+        "boat",
+        "tanks",
+    ]
 
 
 @pytest.mark.parametrize(

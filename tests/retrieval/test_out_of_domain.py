@@ -9,8 +9,9 @@ import pytest
 
 from evidex.encoders.domain import Domain, words_of
 from evidex.encoders.model import Model
+from evidex.encoders.nearness import Nearness
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.out_of_domain import Bar, Reading, meant
+from evidex.retrieval.out_of_domain import Bar, Reading, meant, readings
 from evidex.retrieval.refine import NEVER
 from evidex.retrieval.retriever import Retriever
 from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model
@@ -129,3 +130,55 @@ def test_what_is_left_out_or_faint_is_no_good_match(gallery: Gallery) -> None:
     assert (answer.verdict, answer.standing.floor, answer.json()["faint"]) == ("answered", None, True)
     assert answer.headline == "Perhaps: look twice"
     assert answer.explanation == "Even the best hit is only faintly like your question."
+
+
+def _read(texts: list[str], *, outlying: float, counted: bool = True) -> list[Reading]:
+    """Of a model that was taught tanks and pools often, tables in passing, and knows harbors to be near."""
+    plain = tiny_model()
+    counts = {f"w{chr(97 + n)}": 5 for n in range(26)} | dict.fromkeys(("tanks", "pool", "a", "in", "white", "of"), 500)
+    counts |= {"table": 4, "spire": 2}
+    known = Domain(
+        frozenset(counts),
+        np.zeros(plain.dim, np.float32),
+        np.eye(1, plain.dim, dtype=np.float32),
+        np.array([0.0, 1.0], np.float32),
+        nearness=Nearness(("germany", "harbor", "spire", "table", "wine"), np.array([255, 255, 255, 200, 9], np.uint8)),
+        counts=counts if counted else None,
+    )
+    vectors = np.tile(outlying * np.eye(plain.dim, dtype=np.float32)[-1], (len(texts), 1))
+    return readings(Model(plain.encoder, plain.temperature, domain=known), texts, vectors, "text")
+
+
+@pytest.mark.parametrize(
+    ("text", "hardly", "in_passing"),
+    [
+        ("a table", True, ("table",)),
+        ("a pool table", True, ("table",)),  # a table is asked for
+        ("a table pool", False, ()),
+        ("white wine", True, ()),  # never taught at all
+        ("white tanks", False, ()),
+        ("a spire", False, ()),  # near
+        ("a pool of tanks in a white table", False, ()),
+        ("a table of wine in a pool", True, ("table",)),  # most of what is named
+    ],
+)
+def test_a_question_hangs_on_what_it_names(text: str, hardly: bool, in_passing: tuple[str, ...]) -> None:
+    (read,) = _read([text], outlying=0.6)
+    assert (read.hardly_known, read.in_passing) == (hardly, in_passing)
+    for silent in (_read([text], outlying=0.4), _read([text], outlying=0.6, counted=False)):
+        assert not silent[0].hardly_known
+
+
+@pytest.mark.parametrize(
+    ("text", "ignored"),
+    [
+        ("a pool in Germany", ("germany",)),
+        ("a pool in germany", ()),  # near, and perhaps no name
+        ("Pool In Germany", ()),
+        ("Germany", ()),
+        ("Germany in white", ()),
+        ("a harbor in Germany", ("germany",)),
+    ],
+)
+def test_a_name_is_nothing_that_hits_show(text: str, ignored: tuple[str, ...]) -> None:
+    assert _read([text], outlying=0.3)[0].ignored_words == ignored

@@ -11,7 +11,7 @@ import pytest
 from evidex.encoders.model import Model
 from evidex.retrieval.encoding import encode, encode_again
 from evidex.retrieval.refine import AS_CALIBRATED
-from evidex.retrieval.short_questions import forms_of
+from evidex.retrieval.short_questions import forms_of, thing_of
 from tests.retrieval.archive import WORDS, tiny_model
 
 
@@ -63,3 +63,19 @@ def test_a_number_of_things_stays_that_number(text: str) -> None:
 
 def test_no_text_is_no_row() -> None:
     assert encode(tiny_model(), [], "text").shape == (0, tiny_model().dim)
+
+
+@pytest.mark.parametrize(
+    ("text", "thing"),
+    [
+        ("a pool table", "table"),
+        ("Pool tables?", "tables"),
+        ("tanks near water", "tanks"),
+        ("a pair of bridges", None),
+        ("there is a lake in a forest near houses", None),
+        ("where", None),
+        ("3 ships", None),
+    ],
+)
+def test_a_question_of_few_words_is_about_one_thing(text: str, thing: str | None) -> None:
+    assert thing_of(text) == thing

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -73,3 +75,41 @@ def test_without_a_table_of_words_nothing_is_mended() -> None:
 def test_a_text_of_many_odd_words_is_none_of_slips() -> None:
     text = "rivr mountian cathederal gren"
     assert question_of(text, known()).text == text
+
+
+OFTEN = {"tennis": 900, "court": 800, "bridge": 700, "formed": 300, "parking": 600, "lot": 650, "white": 990}
+SELDOM = {"brige": 1, "forked": 4, "parkinglot": 1, "board": 2}
+
+
+def counted() -> Domain:
+    filling = {f"w{chr(97 + n // 26)}{chr(97 + n % 26)}": 5 for n in range(80)}
+    counts = {**filling, **OFTEN, **SELDOM}
+    words = tuple(sorted({*OFTEN, *WORDS, "board"}))
+    ranks = np.array([255 if word in {*OFTEN, *NEAR} else 10 for word in words], np.uint8)
+    return replace(known(Nearness(words, ranks)), words=frozenset(counts), counts=counts)
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("brige", "bridge"),  # which one caption has too
+        ("forked", "forked"),  # taught not so much less often than "formed"
+        ("a Tenniscourt", "a tennis court"),
+        ("parkinglot", "parking lot"),  # as one caption has it
+        ("whiteboard", "whiteboard"),  # boards were taught in passing
+        ("courtlot", "court lot"),
+    ],
+)
+def test_what_was_taught_often_is_read_for_what_was_taught_in_passing(typed: str, read: str) -> None:
+    assert question_of(typed, counted()).text == read
+
+
+def test_where_nobody_counted_taught_words_stay_and_none_is_cut() -> None:
+    uncounted = replace(counted(), counts=None)
+    for text in ("brige", "tenniscourt", "parkinglot"):
+        assert question_of(text, uncounted).text == text
+
+
+def test_a_short_word_with_a_wrong_letter_may_be_another_language() -> None:
+    assert question_of("rivar", known()).text == "rivar"
+    assert question_of("mountein", known()).text == "mountain"

@@ -26,6 +26,7 @@ SURE, UNSURE = Judged(0.2, False, False, 0.7, 10), Judged(0.95, True, False, 0.3
 PLAIN = Case(_found(0.6), Reading(), SURE, Bar(0.2, 0.2, 0.4))
 OUT_OF_DOMAIN = Reading(new_words=("giraffe",))
 NOTHING = Reading(names_nothing=True)
+IN_PASSING = Reading(hardly_known=True, in_passing=("socks",))
 HALF_KNOWN = replace(OUT_OF_DOMAIN, mostly_known=True)
 
 
@@ -64,6 +65,19 @@ HALF_KNOWN = replace(OUT_OF_DOMAIN, mostly_known=True)
             Level.OUT_OF_DOMAIN,
             "abstained",
             [Reason.NEW_WORDS, Reason.FAINT],
+        ),
+        (replace(PLAIN, reading=IN_PASSING), Level.LOOK_TWICE, "answered", [Reason.IGNORED_WORDS]),
+        (
+            replace(PLAIN, reading=IN_PASSING, first=_found(0.3)),
+            Level.OUT_OF_DOMAIN,
+            "abstained",
+            [Reason.NEW_WORDS, Reason.FAINT],
+        ),
+        (
+            replace(PLAIN, reading=IN_PASSING, first=_found(0.3), bar=Bar()),
+            Level.LOOK_TWICE,
+            "answered",
+            [Reason.IGNORED_WORDS],
         ),
         (replace(PLAIN, first=_found(0.1)), Level.NO_MATCH, "abstained", [Reason.BELOW_FLOOR, Reason.FAINT]),
         (replace(PLAIN, first=_found(np.nan)), Level.NO_MATCH, "abstained", [Reason.BELOW_FLOOR, Reason.FAINT]),
@@ -146,6 +160,14 @@ def test_the_numbers_stand_in_the_details() -> None:
 def test_what_was_mended_is_said_first() -> None:
     reading = Reading(mended=(Mended("mountian", "mountain"),))
     assert explanation(Standing(reading=reading), 50, None).startswith("Read 'mountian' as 'mountain'. The hits are")
+
+
+def test_what_was_taught_in_passing_is_said_to_be_hardly_learned() -> None:
+    for found, said in ((0.6, "; the hits may leave that out."), (0.3, ", nor anything like it.")):
+        case = replace(PLAIN, reading=replace(IN_PASSING, ignored_words=("wool",)), first=_found(found))
+        assert f"The model hardly learned 'wool' and 'socks'{said}" in explanation(case.standing(case.first), 50, None)
+    never = replace(PLAIN, reading=Reading(hardly_known=True, ignored_words=("wool",)), first=_found(0.3))
+    assert "The model never learned 'wool', nor" in explanation(never.standing(never.first), 50, None)
 
 
 def test_shares_are_told_as_the_constants_have_them() -> None:

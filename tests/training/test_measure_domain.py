@@ -21,7 +21,7 @@ from evidex.encoders.domain import fit_domain
 from evidex.encoders.model import Model, load_model
 from evidex.training import measure_domain as measuring
 from evidex.training.loop import train
-from evidex.training.measure_domain import LEAST_OTHERS, LEAST_TEXTS, LEAST_WORDS, measure_domain
+from evidex.training.measure_domain import LEAST_OTHERS, LEAST_TEXTS, LEAST_WORDS, measure_domain, with_counts
 from tests.retrieval.archive import tiny_model
 
 CPU = torch.device("cpu")
@@ -103,6 +103,31 @@ def test_what_a_model_knew_before_counts() -> None:
     assert before is not None
     assert known is not None
     assert before.words | known.words == known.words
+
+
+def test_words_are_counted_in_distinct_captions_and_as_what_they_may_stand_for() -> None:
+    ports = [f"an airport {n}" for n in range(7)]
+    taught = [*TAUGHT, *ports, *ports, "a socks"]
+    known = measure_domain(_Listening(), taught, OTHERS)
+    assert known is not None
+    assert known.counts is not None
+    alone = {text for text in taught if _word(7) in text.split()}
+    assert (known.counts[_word(7)], known.counts["socks"]) == (len(alone), 1)
+    assert known.counts["aerodrome"] == known.counts["airport"] == 7, "the lexicon exchanges them"
+    assert known.counts["whom"] == 0, "a word of grammar that no caption has"
+    assert with_counts(dataclasses.replace(known, counts=None), taught).counts == known.counts
+
+
+def test_counts_go_on_from_those_before_and_are_none_where_they_were_none() -> None:
+    before = measure_domain(_Listening(), TAUGHT, OTHERS)
+    assert before is not None
+    again = measure_domain(_Listening(), TAUGHT[:LEAST_TEXTS], OTHERS, before)
+    assert again is not None
+    assert before.counts is not None
+    assert again.counts == {word: 2 * often for word, often in before.counts.items()}
+    uncounted = measure_domain(_Listening(), TAUGHT, OTHERS, dataclasses.replace(before, counts=None))
+    assert uncounted is not None
+    assert uncounted.counts is None
 
 
 def test_a_model_that_tells_no_texts_apart_gets_none() -> None:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,6 +35,10 @@ WEAK = 0.1
 """Share of the right pictures that are less similar to their text than what counts as a match at all."""
 FAINT = 0.25
 """The same share for a match that may be one, but is none to rely on."""
+IN_PASSING = 0.65
+"""Share of all taught words that texts have in passing, too seldom to teach how the thing looks."""
+OFTEN = 0.9
+"""What was taught more often than this share of all words was taught well."""
 _STEPS = 201
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -52,6 +58,8 @@ class Domain:
     """Quantiles likewise of the similarity of such texts to their own pictures; None where not measured."""
     nearness: Nearness | None = None
     """Of words that the model was not taught; None where no pretrained tower judged them."""
+    counts: Mapping[str, int] | None = None
+    """For each of ``words`` how many distinct texts taught it; None where nobody counted."""
 
     def __post_init__(self) -> None:
         arrays = self.mean, self.directions, self.lengths, *(() if self.matches is None else (self.matches,))
@@ -68,6 +76,8 @@ class Domain:
             self.matches.ndim != 1 or len(self.matches) < 2 or (np.diff(self.matches) < 0).any()
         ):
             raise ValueError("the domain's matches do not rise")
+        if self.counts is not None and (self.counts.keys() != self.words or min(self.counts.values()) < 0):
+            raise ValueError("the domain's counts are not those of its words")
 
     @cached_property
     def digest(self) -> str:
@@ -77,6 +87,8 @@ class Domain:
             digest.update(b"" if values is None else np.ascontiguousarray(values).tobytes())
         if self.nearness is not None:
             digest.update("\n".join(self.nearness.words).encode() + self.nearness.ranks.tobytes())
+        if self.counts is not None:
+            digest.update(" ".join(str(self.counts[word]) for word in sorted(self.words)).encode())
         return digest.hexdigest()
 
     def with_matches(self, similarity: Vectors) -> Domain:
@@ -129,6 +141,25 @@ class Domain:
         near = self.nearness
         return tuple(word for word in words if near is None or not any(map(near.is_near, _forms(word))))
 
+    def times_taught(self, word: str) -> int | None:
+        """How many texts taught ``word``, for one or for many; None where nobody counted."""
+        return None if self.counts is None else sum(self.counts.get(form, 0) for form in _forms(word))
+
+    def taught_more(self, word: str) -> float | None:
+        """Share of all taught words that were taught less often than ``word``; None where nobody counted."""
+        often = self.times_taught(word)
+        return None if often is None else bisect_left(self._ordered_counts, often) / len(self._ordered_counts)
+
+    @cached_property
+    def _ordered_counts(self) -> list[int]:
+        return sorted((self.counts or {}).values())
+
+    def hardly_taught(self, words: Iterable[str]) -> tuple[str, ...]:
+        """Those of ``words`` that are not near, and were taught in passing or never; none where either is not known."""
+        if self.counts is None or self.nearness is None:
+            return ()
+        return self.words_out_of_domain(word for word in words if (self.taught_more(word) or 0.0) <= IN_PASSING)
+
     def is_common(self, word: str) -> bool:
         """Whether ``word`` is one that people usually write, as far as that is known; captions have slips too."""
         near = self.nearness
@@ -155,6 +186,11 @@ def _forms(word: str) -> set[str]:
 
 def words_of(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(word for text in texts for word in _WORD.findall(text.lower()))
+
+
+def count_words(texts: Iterable[str]) -> Counter[str]:
+    """In how many distinct texts each word stands."""
+    return Counter(word for text in set(texts) for word in words_of([text]))
 
 
 def fit_domain(words: frozenset[str], trained: Vectors, others: Vectors) -> Domain:

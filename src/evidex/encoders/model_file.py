@@ -137,6 +137,8 @@ def _domain_tensors(known: Domain) -> dict[str, NDArray[Any]]:
     if known.nearness is not None:
         parts["common_words"] = np.frombuffer("\n".join(known.nearness.words).encode(), np.uint8)
         parts["nearness"] = known.nearness.ranks
+    if known.counts is not None:
+        parts["counts"] = np.array([known.counts[word] for word in sorted(known.words)], np.int32)
     return {f"{_DOMAIN}{name}": np.ascontiguousarray(value) for name, value in parts.items()}
 
 
@@ -147,11 +149,13 @@ def _domain(parts: dict[str, NDArray[Any]]) -> Domain | None:
     words, mean, directions, lengths = (
         parts[f"{_DOMAIN}{name}"] for name in ("words", "mean", "directions", "lengths")
     )
-    matches, ranks = (parts.get(f"{_DOMAIN}{name}") for name in ("matches", "nearness"))
+    matches, ranks, counts = (parts.get(f"{_DOMAIN}{name}") for name in ("matches", "nearness", "counts"))
     nearness = None
     if ranks is not None:
         nearness = Nearness(tuple(parts[f"{_DOMAIN}common_words"].tobytes().decode().split("\n")), ranks)
-    return Domain(frozenset(words.tobytes().decode().split("\n")), mean, directions, lengths, matches, nearness)
+    taught = words.tobytes().decode().split("\n")
+    often = None if counts is None else dict(zip(taught, counts.tolist(), strict=True))
+    return Domain(frozenset(taught), mean, directions, lengths, matches, nearness, often)
 
 
 def _checked(description: Any, path: Path) -> dict[str, Any]:

@@ -63,6 +63,11 @@ def articled(phrase: str) -> str:
     return f"{'an' if _VOWEL_SOUND.match(phrase) else 'a'} {phrase}"
 
 
+def head(phrase: str) -> str:
+    """The word that names the thing: "table" in "a pool table with legs"."""
+    return _PREPOSITION.split(phrase.strip(), maxsplit=1)[0].rpartition(" ")[2]
+
+
 def _with_head(phrase: str, change: Callable[[str], str]) -> str:
     """The phrase with its head, the last word before a preposition, changed."""
     found = _PREPOSITION.search(phrase)

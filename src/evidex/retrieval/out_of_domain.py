@@ -16,6 +16,7 @@ from evidex.encoders.domain import MOSTLY_UNKNOWN, OUT_OF_DOMAIN, Domain, words_
 from evidex.retrieval.content import names_something
 from evidex.retrieval.filters import Target
 from evidex.retrieval.queries import Asking, Direction, Query
+from evidex.retrieval.short_questions import thing_of
 from evidex.retrieval.spelling import Mended, question_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ Words = tuple[str, ...]
 _MOST_WORDS = 3  # looked up for a question
 _LEAST_LETTERS = 4  # shorter words are close to many
 _DENIAL = re.compile(r"\b(?:not?|never|without|except|excluding|(?:is|are|does|do|has|have)n't)\b", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]+")
 _CLOSE = 0.8  # of difflib's ratio: "rivr" and "river" have .89
 
 
@@ -35,7 +37,7 @@ class Reading:
     new_words: Words = ()
     """Words that make the question out of domain: the model was never taught them, nor anything like the question."""
     ignored_words: Words = ()
-    """Words that the hits may leave out: never taught, in a question that is in domain all the same."""
+    """Words that the hits may leave out: never taught, or hardly, in a question that is in domain all the same."""
     did_you_mean: Words = ()
     """Words it was taught that are spelt nearly like these or those."""
     in_part: bool = False
@@ -44,6 +46,10 @@ class Reading:
     """Slips of the pen that were read as what was probably meant."""
     mostly_known: bool = False
     """Whether at least half of the words that name something are known or near, where that can be told."""
+    hardly_known: bool = False
+    """Whether it hangs on words that were taught in passing or never: what is faintly like it is no answer then."""
+    in_passing: Words = ()
+    """Those of such words that were taught in passing."""
     negated: str | None = None
     """A word that denies, as it was typed: the model looks for what is denied all the same."""
     names_nothing: bool = False
@@ -117,8 +123,10 @@ def _reading(model: Model, query: str, outlying: float) -> Reading:
     new = known.new_words(question.text)
     unknown = known.words_out_of_domain(new)
     out_of_domain = _words_that_exclude(known, question.text, unknown, outlying)
-    # A word that is near to what was taught, in a question like it, is understood well enough.
-    ignored = () if out_of_domain else unknown if outlying <= OUT_OF_DOMAIN else new
+    # A word that is near to what was taught, in a question like it, is understood well enough unless it is a name.
+    left_out = {*unknown, *_names(question.text, new)} if outlying <= OUT_OF_DOMAIN else new
+    ignored = () if out_of_domain else tuple(word for word in new if word in left_out)
+    hardly = _hardly_known(known, question.text, outlying)
     return Reading(
         out_of_domain,
         ignored,
@@ -126,8 +134,26 @@ def _reading(model: Model, query: str, outlying: float) -> Reading:
         in_part,
         question.mended,
         mostly_known=known.nearness is not None and not _is_mostly_unknown(known, question.text, unknown),
+        hardly_known=bool(hardly),
+        in_passing=tuple(word for word in hardly if word not in new),
         negated=negated,
     )
+
+
+def _names(text: str, new: Words) -> list[str]:
+    """Those of the ``new`` words that are written as names: no picture shows that a river is in Germany."""
+    others = _WORD.findall(text)[1:]
+    if all(word[0].isupper() for word in others):  # nor is every word a name where all are written so
+        return []
+    return [word.lower() for word in others if word[0].isupper() and word.lower() in new]
+
+
+def _hardly_known(known: Domain, text: str, outlying: float) -> Words:
+    """Words that were taught in passing or never, where they name the thing, or most of what is named."""
+    named = [word for word in dict.fromkeys(_WORD.findall(text.lower())) if word not in FUNCTION_WORDS]
+    hardly = known.hardly_taught(named)
+    hangs = 2 * len(hardly) > len(named) or thing_of(text) in hardly
+    return hardly if hangs and not outlying <= MOSTLY_UNKNOWN else ()
 
 
 def _is_mostly_unknown(known: Domain, text: str, unknown: Words) -> bool:

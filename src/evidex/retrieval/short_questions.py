@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from evidex.retrieval.english import articled, plural, singular
+from evidex.retrieval.english import articled, head, plural, singular
 
 MOST_WORDS = 3
 """Beside an article; more are a sentence, or nearly."""
@@ -28,9 +28,22 @@ _AROUND = " \t\n\r.,;:!?'\"()"
 def forms_of(text: str) -> tuple[str, ...]:
     """The forms in which ``text`` is asked: itself, or, of few words, bare, with an article, as many, and told."""
     bare = singular(text.strip(_AROUND))
-    words = _WORDS.findall(bare.lower())
-    counts = any(character.isdigit() for character in bare)
-    if counts or not 1 <= len(words) <= MOST_WORDS or words[0] in _NO_THING:
+    if not _names_thing(bare):
         return (text,)
     one = articled(bare)
     return bare, one, plural(bare), f"there is {one} ."
+
+
+def thing_of(text: str) -> str | None:
+    """The one word, in lower case, that names what a text of few words is about; None of a longer one.
+
+    None of "a pair of bridges" either: which of the two it is takes more than grammar.
+    """
+    asked = text.strip(_AROUND).lower()
+    return head(asked) if _names_thing(singular(asked)) and " of " not in asked else None
+
+
+def _names_thing(bare: str) -> bool:
+    words = _WORDS.findall(bare.lower())
+    counts = any(character.isdigit() for character in bare)
+    return not counts and 1 <= len(words) <= MOST_WORDS and words[0] not in _NO_THING

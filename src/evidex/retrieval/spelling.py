@@ -2,7 +2,8 @@
 
 A word is mended only if it is none that people write and one slip away from one: "mountian" is read as "mountain",
 while "socks" stays what it is though "rocks" was taught. That takes a model that knows common words. A word
-that was taught stays, though captions have slips of their own: "forked" is a slip away from "formed", and no slip.
+that was taught stays, unless the other was taught so much more often that it is a slip of captions: "brige" is one for
+"bridge", and "forked" none for "formed". Two taught words that were written as one are read as two.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from string import ascii_lowercase
 
-from evidex.encoders.domain import Domain
+from evidex.encoders.domain import OFTEN, Domain
 from evidex.retrieval.content import readable
 from evidex.retrieval.phrasing import asked_for
 
 _LEAST_LETTERS = 4  # shorter words are one slip away from many
 _MOST_LETTERS = 24
 _LONG_WORD = 8
+_LEAST_WRONG = 7  # letters of a word that may have a wrong one: "playa" is none for "plaza"
 _MOST_MENDED = 3  # a text with more is no English
+_MORE_OFTEN = 100  # times: what of captions is a slip for a word
+_LEAST_HALF = 3  # letters of a word that was written together with another
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -45,18 +49,38 @@ def question_of(query: str, known: Domain | None) -> Question:
     if known is None or known.nearness is None:
         return Question(text)
     words = dict.fromkeys(_WORD.findall(text))
-    odd = [word for word in words if known.new_words(word) and not known.is_common(word.lower())]
-    read = {word: close for word in odd[:_MOST_MENDED] if (close := _nearest(word.lower(), known)) is not None}
+    odd = [word for word in words if not known.is_common(word.lower()) and _is_strange(word.lower(), known)]
+    read = {word: close for word in odd[:_MOST_MENDED] if (close := _meant(word.lower(), known)) is not None}
     if not read or len(odd) > _MOST_MENDED:
         return Question(text)
     mended = _WORD.sub(lambda found: read.get(found.group(), found.group()), text)
     return Question(mended, tuple(Mended(typed, close) for typed, close in read.items()))
 
 
-def _nearest(word: str, known: Domain) -> str | None:
-    """The word one slip away, by swapped letters rather than otherwise; None where that is foreign to the model too."""
+def _is_strange(word: str, known: Domain) -> bool:
+    return bool(known.new_words(word) or known.hardly_taught([word]))
+
+
+def _meant(word: str, known: Domain) -> str | None:
+    """What was to be written in the place of ``word``; None where that is not known."""
     if not _LEAST_LETTERS <= len(word) <= _MOST_LETTERS or not word.isascii():
         return None
+    close = _nearest(word, known)
+    if close is None or (known.times_taught(word) or 0) * _MORE_OFTEN > (known.times_taught(close) or 0):
+        return _halves(word, known)
+    return close
+
+
+def _halves(word: str, known: Domain) -> str | None:
+    """``word`` as the two that it was written together from, both well taught."""
+    for i in range(_LEAST_HALF, len(word) - _LEAST_HALF + 1):
+        if all((known.taught_more(half) or 0.0) >= OFTEN for half in (word[:i], word[i:])):
+            return f"{word[:i]} {word[i:]}"
+    return None
+
+
+def _nearest(word: str, known: Domain) -> str | None:
+    """The word one slip away, by swapped letters rather than otherwise; None where that is foreign to the model too."""
     slips = [*((other, 0) for other in _swapped(word)), *((other, 1) for other in _otherwise_slipped(word))]
     known_slips = [(other, kind) for other, kind in slips if _is_word(other, known)]
     candidates = [(_order(other, kind, len(other) <= len(word), known), other) for other, kind in known_slips]
@@ -90,4 +114,5 @@ def _otherwise_slipped(word: str) -> Iterator[str]:
     inner = range(1, len(word) - 1)
     yield from (word[:i] + letter + word[i:] for i in range(1, len(word) + 1) for letter in ascii_lowercase)
     yield from (word[:i] + word[i + 1 :] for i in inner)
-    yield from (word[:i] + letter + word[i + 1 :] for i in inner for letter in ascii_lowercase)
+    if len(word) >= _LEAST_WRONG:
+        yield from (word[:i] + letter + word[i + 1 :] for i in inner for letter in ascii_lowercase)

@@ -136,8 +136,9 @@ class Case:
     @property
     def _is_out_of_domain(self) -> bool:
         """What is unlike anything taught; not where most of its words are known and its best hit is a match."""
-        found = self.reading.mostly_known and self.bar.is_fair(self.first.scores)
-        return bool(self.reading.new_words) and not found
+        read, scores = self.reading, self.first.scores
+        found = read.mostly_known and self.bar.is_fair(scores)
+        return bool(read.new_words and not found) or bool(read.hardly_known and self.bar.is_faint(scores))
 
     @property
     def _is_below(self) -> bool:
@@ -162,8 +163,9 @@ class Case:
         chance = None if self.asks_again else judged
         reasons = tuple(reason for reason, holds in self._reasons(final, judged).items() if holds)
         read = self.reading
-        if Reason.NEW_WORDS not in reasons:  # then they are words that the hits may leave out
-            read = replace(read, new_words=(), ignored_words=read.ignored_words or read.new_words)
+        strange = (*(read.new_words or read.ignored_words), *read.in_passing)
+        excluded = Reason.NEW_WORDS in reasons  # otherwise they are words that the hits may leave out
+        read = replace(read, new_words=strange if excluded else (), ignored_words=() if excluded else strange)
         return Standing(
             reasons=reasons,
             refined=self.asks_again,
@@ -192,8 +194,8 @@ class Case:
             Reason.SEVERAL_PARTS: unjudged and self.several_parts,
             Reason.NOT_CALIBRATED: unjudged and not self.several_parts,
             Reason.UNCERTAIN_AT_FIRST: self.asks_again and percentile >= 1 - REFINE_RATIO,
-            Reason.IGNORED_WORDS: bool(self.reading.ignored_words)
-            or (bool(self.reading.new_words) and not out_of_domain),
+            Reason.IGNORED_WORDS: not out_of_domain
+            and bool(self.reading.ignored_words or self.reading.new_words or self.reading.in_passing),
             Reason.NEGATED: self.reading.negated is not None,
             Reason.READ_IN_PART: self.reading.in_part,
             Reason.FEW_ALIKE: little and not unsupported and judged is not None,

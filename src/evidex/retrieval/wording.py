@@ -62,7 +62,7 @@ def _sentence(standing: Standing, searched: int) -> str:
     reading = standing.reading
     match standing.reasons[:1]:
         case (Reason.NEW_WORDS,):
-            return f"The model never learned {named(reading.new_words)}, nor anything like it."
+            return f"{unlearned(reading, reading.new_words)}, nor anything like it."
         case (Reason.BELOW_FLOOR,):
             return "Even the nearest thing here is hardly like your question."
         case (Reason.NEGATED,):
@@ -175,7 +175,12 @@ def more_places(count: int) -> str:
 
 
 def _left_out(reading: Reading) -> str:
-    return f"The model never learned {named(reading.ignored_words)}; the hits may leave that out."
+    return f"{unlearned(reading, reading.ignored_words)}; the hits may leave that out."
+
+
+def unlearned(reading: Reading, words: tuple[str, ...]) -> str:
+    """That the model does not know ``words``, as the beginning of a sentence."""
+    return f"The model {'hardly' if set(words) & set(reading.in_passing) else 'never'} learned {named(words)}"
 
 
 def mended_words(reading: Reading) -> str:

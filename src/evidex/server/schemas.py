@@ -212,7 +212,7 @@ class AnswerOut(BaseModel):
     chance: float | None = Field(description="That a right row is among the first `chance_top`, where it was learned.")
     chance_top: int | None
     new_words: list[str] = Field(description="Words of a question outside the model's domain; none for others.")
-    ignored_words: list[str] = Field(description="Words it was never taught, of a question that is in domain.")
+    ignored_words: list[str] = Field(description="Words never taught, or hardly, of a question that is in domain.")
     did_you_mean: list[str] = Field(description="Words it was taught that are spelt nearly like these or those.")
     mended: list[MendedOut] = Field(description="Slips of the pen that were read as what was probably meant.")
     read_in_part: bool = Field(description="Whether the question is longer than what the model reads.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from evidex.config import EncoderConfig
 from evidex.data.datasets import Dataset
-from evidex.encoders.domain import DIRECTIONS, Domain, fit_domain, words_of
+from evidex.data.function_words import FUNCTION_WORDS
+from evidex.encoders.domain import DIRECTIONS, Domain, count_words, fit_domain, words_of
 from evidex.encoders.model import Model, load_model
 from evidex.encoders.nearness import Nearness
 from evidex.evaluation.features import encode_images
@@ -39,21 +41,42 @@ def measure_domain(
     Words that it knew ``before`` it still knows. None where the rest cannot be told: of too few captions or words, or
     where the model gives them all one vector.
     """
-    from evidex.data.function_words import FUNCTION_WORDS
-    from evidex.degrade import Lexicon
-
     trained = sorted(set(taught))
     new = sorted(set(others).difference(trained))
-    words = words_of(trained) | (frozenset() if before is None else before.words)
+    met = count_words(trained)
+    words = frozenset(met) | (frozenset() if before is None else before.words)
     if len(words) < LEAST_WORDS or len(trained) < LEAST_TEXTS or len(new) < LEAST_OTHERS:
         return None
-    for entry in Lexicon.load().entries:
-        words |= words_of((entry.phrase, *entry.alternatives))
-    words |= words_of(FUNCTION_WORDS)
+    words |= words_of(FUNCTION_WORDS).union(*map(words_of, _exchangeable()))
     try:
-        return fit_domain(words, model.encode_texts(_some(trained)), model.encode_texts(_some(new)))
+        known = fit_domain(words, model.encode_texts(_some(trained)), model.encode_texts(_some(new)))
     except ValueError:  # also how numpy says that there is no basis
         return None
+    if before is not None and before.counts is None:
+        return known
+    return replace(known, counts=_counts(words, met if before is None else met + Counter(before.counts)))
+
+
+def with_counts(known: Domain, taught: Iterable[str]) -> Domain:
+    """``known``, of a model that is trained already, with the counts of its words in the texts that ``taught`` it."""
+    return replace(known, counts=_counts(known.words, count_words(taught)))
+
+
+def _counts(words: frozenset[str], met: Counter[str]) -> dict[str, int]:
+    """How often each of ``words`` was taught: as often as it was ``met``, or as what it may stand in the place of."""
+    counts = {word: met[word] for word in words}
+    for phrases in _exchangeable():
+        often = max(min((met[word] for word in words_of([phrase])), default=0) for phrase in phrases)
+        for word in words_of(phrases) & words:
+            counts[word] = max(counts[word], often)
+    return counts
+
+
+def _exchangeable() -> list[tuple[str, ...]]:
+    """Phrases of the lexicon, those together that may stand for each other: a model is taught them all."""
+    from evidex.degrade import Lexicon
+
+    return [(entry.phrase, *entry.alternatives) for entry in Lexicon.load().entries]
 
 
 def own_similarity(model: Model, dataset: Dataset) -> NDArray[np.float32]:
