@@ -36,6 +36,7 @@ from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model
         ("where do waves break on sand?", "waves break on sand?"),
         ("which homes have lawns", "homes have lawns"),
         ("Which pictures are full of trees", "trees"),
+        ("which areas are used for agriculture?", "agriculture?"),
         ("how many ships", "ships"),
         ("where can one play tennis", "play tennis"),
         ("which parks are there?", "parks"),

@@ -22,7 +22,7 @@ _EXISTENCE = (
     r"(?:(?:where\s+)?(?:is|are)\s+there|where\s+(?:is|are)|(?:do|does)\s+(?:we|you|it)\s+have"
     r"|(?:where\s+)?(?:can|could)\s+(?:i|we|one|you)\s+(?:see|find)|any)\s+(?:any\s+|some\s+)?"
     r"|(?:which|what)\s+(?:images?|pictures?|photos?|scenes?|places?|areas?|sites?|tiles?)\s+"
-    r"(?:shows?|contains?|ha(?:s|ve)|depicts?|(?:is|are)(?:\s+(?:full\s+of|only|in|of))?)\s+"
+    r"(?:shows?|contains?|ha(?:s|ve)|depicts?|(?:is|are)(?:\s+(?:full\s+of|used\s+(?:for|as)|only|in|of))?)\s+"
     # What is left of these tells what would be seen: "where do waves break" is a question for breaking waves.
     r"|where\s+(?:(?:do|does)|(?:can|could)\s+(?:i|we|one|you))\s+|(?:which|how\s+many)\s+(?:(?:is|are)\s+)?"
 )
