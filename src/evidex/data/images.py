@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -84,7 +84,8 @@ def upright_size(image: Image) -> tuple[int, int]:
 
 def shows_nothing(picture: Image) -> bool:
     """Whether all pixels of a picture are alike: blank paper, a fill value, values that are none."""
-    return all(low == high for low, high in to_rgb(picture).getextrema())
+    bands = cast(tuple[tuple[int, int], ...], to_rgb(picture).getextrema())
+    return all(low == high for low, high in bands)
 
 
 def check_shown(picture: Image, name: str) -> Image:
