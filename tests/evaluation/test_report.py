@@ -112,12 +112,11 @@ class _Drawn:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.panels: list[str] = []
         self.beside: list[list[str]] = []
-        self.steps: list[Any] = []
-        self.captions: list[Any] = []
+        self.steps: list[tuple[Any, Any]] = []
         notes: dict[str, Callable[..., None]] = {
             "uncertainty_histograms": lambda panels: self.panels.extend(panel.title for panel in panels),
             "write_figures": lambda *_, beside: self.beside.append([each.name for each in beside]),
-            "degradation_steps": lambda rows, captions: (self.steps.append(rows), self.captions.append(captions)),
+            "degradation_steps": lambda *rows_and_captions: self.steps.append(rows_and_captions),
         }
         for name, note in notes.items():
             monkeypatch.setattr(report_figures, name, _noted(note, getattr(report_figures, name)))
@@ -307,7 +306,7 @@ def test_two_datasets_share_a_report(finished: FinishedReport, tmp_path: Path, m
     ]
     assert drawn.beside == [["one", "two"]] * 4  # clean and noisy of both datasets
     splits = [NoisySplit(load_dataset(dataset, name), 0) for name in ("val", "test")]
-    for split, rows, captions in zip(splits, drawn.steps, drawn.captions, strict=True):
+    for split, (rows, captions) in zip(splits, drawn.steps, strict=True):
         measured = {split.open_image(int(index)).tobytes() for index in np.flatnonzero(split.noisy)}
         assert all(row[-1][1].tobytes() in measured for row in rows)
         assert all(caption.rpartition("noisy:  ")[2] in split.captions for caption in captions)
