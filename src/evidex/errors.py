@@ -45,6 +45,10 @@ class ImageTooLargeError(ImageError):
     """One image has more pixels than the limit allows."""
 
 
+class BlankImageError(ImageError):
+    """One image shows nothing: all its pixels are empty or alike."""
+
+
 class ModelError(InputError):
     """Model files are missing, foreign or do not fit the architecture."""
 
@@ -120,6 +124,7 @@ _OUTCOMES: dict[type[EvidexError], Outcome] = {
     DataError: Outcome(2, 422),
     ImageError: Outcome(2, 415),
     ImageTooLargeError: Outcome(2, 413),
+    BlankImageError: Outcome(2, 422),
     ModelError: Outcome(2, 500),
     MissingPackageError: Outcome(2, 500),
     GalleryError: Outcome(2, 503),

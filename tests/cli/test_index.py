@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import run
@@ -222,3 +223,20 @@ def test_who_interrupts_is_told_what_stays(
     done = evidex("index", tmp_path / "images", "--gallery", tmp_path / "gallery")
     assert done.code == 130
     assert f"stopped; 3 rows are in {tmp_path / 'gallery'} and stay; run it again to go on" in done.err
+
+
+@pytest.mark.usefixtures("in_process")
+def test_pictures_that_show_nothing_are_counted_and_named(evidex: Runner, model: Path, tmp_path: Path) -> None:
+    write_images(tmp_path / "files", 2)
+    for name, colour in (("white.png", "white"), ("black.jpg", "black")):
+        Image.new("RGB", (48, 40), colour).save(tmp_path / "files" / name)
+    made = ("index", tmp_path / "files", "--gallery", tmp_path / "gallery", "--model", model, "--no-calibrate")
+    done = evidex(*made, "--report", tmp_path / "report.json")
+    assert "2 pictures show nothing, as all pixels are alike: they are indexed" in done.out
+    assert "white.png: shows nothing" in done.err
+    assert "4 rows" in done.out
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["blank"] == 2
+    assert {Path(remark["name"]).name for remark in report["remarks"]} == {"white.png", "black.jpg"}
+    asked = evidex("search", "--image", tmp_path / "files" / "white.png", "--gallery", tmp_path / "gallery")
+    assert "white.png' shows nothing: all its pixels are empty or alike; give a picture of a scene" in asked.complaint

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evidex.data.items import ReadOptions, read_items, read_whole, read_window
+from evidex.data.items import ReadOptions, read_example, read_items, read_whole, read_window
 from evidex.data.rendering import TileOptions
-from evidex.errors import ImageError, ImageTooLargeError, InputError
+from evidex.errors import BlankImageError, ImageError, ImageTooLargeError, InputError
 from tests.retrieval.archive import picture, write_raster
 
 
@@ -98,6 +98,22 @@ def test_a_scene_that_holds_nothing_is_refused_in_words(tmp_path: Path) -> None:
     path = str(write_raster(tmp_path / "empty.tif", np.zeros((3, 40, 40), np.uint8), tiled=False))
     with pytest.raises(ImageError, match="holds no data"):
         list(read_items(path, ReadOptions()))
+
+
+def test_what_shows_nothing_is_nothing_to_search_with(tmp_path: Path) -> None:
+    nothing = np.full((1, 40, 40), np.nan, np.float32)
+    write_raster(tmp_path / "placed.tif", nothing, tiled=False)
+    Image.fromarray(nothing[0]).save(tmp_path / "plain.tif")
+    Image.new("RGB", (40, 40), "white").save(tmp_path / "white.png")
+    Image.new("RGBA", (40, 40), (9, 9, 9, 0)).save(tmp_path / "clear.png")
+    for name in ("placed.tif", "plain.tif", "white.png", "clear.png"):
+        for ways in ((), (TileOptions(bands=(1,)),)):
+            with pytest.raises(BlankImageError, match=f"{name}' (holds no data|shows nothing): all its pixels are empty"):
+                read_example(str(tmp_path / name), ways)
+    almost = Image.new("RGB", (40, 40), "white")
+    almost.putpixel((3, 3), (255, 255, 254))
+    almost.save(tmp_path / "almost.png")
+    assert read_whole(str(tmp_path / "almost.png")).size == (40, 40)
 
 
 def test_the_limit_on_pixels_holds_for_plain_pictures(tmp_path: Path) -> None:

@@ -11,16 +11,21 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from evidex.data.datasets import load_dataset
 from evidex.encoders.model import load_model
-from evidex.errors import ConfigError, ModelError
+from evidex.errors import ConfigError, DataError, ModelError
+from evidex.evaluation.noisy import NoisySplit
 from evidex.evaluation.query_uncertainty import SCORE_NAMES
-from evidex.evaluation.report import FinishedReport, load_plan, run_benchmark
+from evidex.evaluation.report import FinishedReport, load_plan, report_figures, run_benchmark
 from evidex.evaluation.report.results import Number
 from evidex.methods.protocol import Implementation
 from evidex.retrieval.certainty.learned_score import LEARNED
@@ -101,6 +106,30 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
+class _Drawn:
+    """Notes what the figures are drawn of."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.panels: list[str] = []
+        self.beside: list[list[str]] = []
+        self.steps: list[tuple[Any, Any]] = []
+        notes: dict[str, Callable[..., None]] = {
+            "uncertainty_histograms": lambda panels: self.panels.extend(panel.title for panel in panels),
+            "write_figures": lambda *_, beside: self.beside.append([each.name for each in beside]),
+            "degradation_steps": lambda *rows_and_captions: self.steps.append(rows_and_captions),
+        }
+        for name, note in notes.items():
+            monkeypatch.setattr(report_figures, name, _noted(note, getattr(report_figures, name)))
+
+
+def _noted(note: Callable[..., None], draw: Callable[..., Any]) -> Callable[..., Any]:
+    def drawn(*given: Any, **named: Any) -> Any:
+        note(*given, **named)
+        return draw(*given, **named)
+
+    return drawn
+
+
 @pytest.mark.slow
 def test_the_page_holds_everything_and_needs_nothing_else(finished: FinishedReport) -> None:
     content = finished.report.read_text(encoding="utf-8")
@@ -122,7 +151,6 @@ def test_the_page_holds_everything_and_needs_nothing_else(finished: FinishedRepo
 @pytest.mark.slow
 def test_the_numbers_are_those_that_were_measured(finished: FinishedReport) -> None:
     """Against a fresh evaluation of the stored model by the protocol itself."""
-    from evidex.data.datasets import load_dataset
     from evidex.evaluation.deferral import Refinements
     from evidex.evaluation.protocol import evaluate
 
@@ -191,6 +219,10 @@ def test_a_report_needs_measurements_and_no_models(
     with pytest.raises(ModelError, match=r"'InfoNCE, seed 0' compares.*is not there; bring that file") as told:
         run_benchmark(plan, out)
     assert "\n" not in str(told.value)
+    for path in (out / "measurements").rglob("*.safetensors"):
+        path.unlink()
+    with pytest.raises(DataError, match=r"'clean-\w+\.json' beside it to measure again"):
+        run_benchmark(plan, out)
 
 
 @pytest.mark.slow
@@ -253,7 +285,7 @@ def test_a_published_clip_is_a_row_and_may_be_the_rival(finished: FinishedReport
 
 
 @pytest.mark.slow
-def test_two_datasets_share_a_report(finished: FinishedReport, tmp_path: Path) -> None:
+def test_two_datasets_share_a_report(finished: FinishedReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     models = sorted((finished.output / "models").glob("*/model.safetensors"))[:2]
     dataset = next(finished.output.glob("archive-*"))
     plan = (
@@ -263,8 +295,22 @@ def test_two_datasets_share_a_report(finished: FinishedReport, tmp_path: Path) -
         f"[[model]]\nname = 'two'\npath = '{models[1]}'\n"
     )
     (tmp_path / "plan.toml").write_text(plan)
+    drawn = _Drawn(monkeypatch)
     done = run_benchmark(load_plan(tmp_path / "plan.toml"), tmp_path / "out")
     assert (done.jobs, done.trained, done.measured) == (4, 0, 8)
+    assert drawn.panels == [
+        f"({letter}) {side} queries, noisy {name}"
+        for letter, (side, name) in zip(
+            "abcd", product(("Image", "Text"), ("First <set>", load_dataset(dataset, "test").name)), strict=True
+        )
+    ]
+    assert drawn.beside == [["one", "two"]] * 4  # clean and noisy of both datasets
+    splits = [NoisySplit(load_dataset(dataset, name), 0) for name in ("val", "test")]
+    for split, (rows, captions) in zip(splits, drawn.steps, strict=True):
+        measured = {split.open_image(int(index)).tobytes() for index in np.flatnonzero(split.noisy)}
+        assert all(row[-1][1].tobytes() in measured for row in rows)
+        assert all(caption.rpartition("noisy:  ")[2] in split.captions for caption in captions)
+        assert all(caption.startswith("clean:  ") for caption in captions)
     content = done.report.read_text(encoding="utf-8")
     assert content.count('<h3 class="dataset">First &lt;set&gt;</h3>') == 5
     assert len(Page(content).pictures) == 3 + 2 * 9  # 2, 3 and 7 are common

@@ -47,3 +47,5 @@ def test_the_command_prints_the_table_without_torch() -> None:
     galr = next(row for row in rows if row["name"] == "galr")
     assert galr["state"] == "implemented: trains where the objects of each picture are given"
     assert "objects.json" in galr["needs"]
+    assert galr["table_1"]["RSICD"] == "113.78"
+    assert all(set(row["table_1"]) == {"RSICD", "RSITMD"} for row in rows)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from PIL import Image
 
 from evidex.data.footprints import Bounds, Footprint
 from evidex.encoders.model import Model
@@ -208,6 +209,8 @@ def test_a_search_goes_on_when_a_writer_removed_its_version(tmp_path: Path) -> N
         ({"text": "a", "top": 0}, "top is 0"),
         ({"text": 5}, "is 5; give a string"),
         ({"image": 3}, "is 3; give a path"),
+        ({"image": Image.new("RGB", (40, 40), "white")}, "the image shows nothing"),
+        ({"image": Image.new("I;16", (40, 40), 700), "text": "a river"}, "the image shows nothing"),
     ],
 )
 def test_senseless_queries_are_refused(gallery: Gallery, arguments: dict[str, object], words: str) -> None:

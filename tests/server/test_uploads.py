@@ -63,6 +63,18 @@ def test_bombs_are_413_before_they_unfold(settings: Settings) -> None:
     assert "48×40 pixels" in small.json()["error"]
 
 
+def test_a_picture_that_shows_nothing_is_422_and_harms_no_other(settings: Settings) -> None:
+    white, seen = _encoded(Image.new("RGB", (64, 64), "white"), "PNG"), _encoded(picture(1), "PNG")
+
+    async def ask(client: httpx.AsyncClient) -> list[httpx.Response]:
+        files = [{"image": ("a.png", content, "image/png")} for content in (white, seen, white, seen)]
+        return await asyncio.gather(*(client.post("/search", files=each) for each in files))
+
+    responses = asking(settings, ask)
+    assert [response.status_code for response in responses] == [422, 200, 422, 200]
+    assert responses[0].json()["error"].startswith("'a.png' shows nothing: all its pixels are empty or alike; give")
+
+
 def test_what_is_no_picture_is_415(settings: Settings) -> None:
     whole = _encoded(picture(2), "PNG")
     postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n(/etc/passwd) (r) file\n"

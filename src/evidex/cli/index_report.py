@@ -88,6 +88,12 @@ def _tell(outcome: IndexReport, gallery: Place, sources: list[str]) -> None:
             f"{outcome.unplaced} {'raster has' if one else 'rasters have'} coordinates that lead to no place on earth, "
             f"wholly or in part: {'it is' if one else 'they are'} indexed, but --bbox does not find what has no place"
         )
+    if outcome.blank:
+        one = outcome.blank == 1
+        say(
+            f"{_count(outcome.blank, 'picture')} {'shows' if one else 'show'} nothing, as all pixels are alike: "
+            f"{'it is' if one else 'they are'} indexed, and may stand among hits that fit nothing"
+        )
     say(
         f"{outcome.rows} rows in {gallery}: {_kinds(outcome)}"
         + (f"; calibrated for {', '.join(sources)}" if sources else "")

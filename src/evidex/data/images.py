@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from evidex.documents import open_regular
-from evidex.errors import ImageError, ImageTooLargeError
+from evidex.errors import BlankImageError, ImageError, ImageTooLargeError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -80,6 +80,19 @@ def upright_size(image: Image) -> tuple[int, int]:
     except Exception:  # as in `_upright`
         turned = False
     return (image.height, image.width) if turned else image.size
+
+
+def shows_nothing(picture: Image) -> bool:
+    """Whether all pixels of a picture are alike: blank paper, a fill value, values that are none."""
+    bands = cast(tuple[tuple[int, int], ...], to_rgb(picture).getextrema())
+    return all(low == high for low, high in bands)
+
+
+def check_shown(picture: Image, name: str) -> Image:
+    """``picture``, if it can be looked for; whatever shows nothing has neighbours too, and they would mean nothing."""
+    if shows_nothing(picture):
+        raise BlankImageError(f"{name} shows nothing: all its pixels are empty or alike; give a picture of a scene")
+    return picture
 
 
 def small_jpeg(picture: Image) -> bytes:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from evidex.data.acquired import taken_at
 from evidex.data.discover import printable
 from evidex.data.footprints import Footprint, Window
-from evidex.data.images import ENOUGH_TO_ENCODE, MAX_PIXELS, decode_image, open_picture, upright_size
+from evidex.data.images import ENOUGH_TO_ENCODE, MAX_PIXELS, check_shown, decode_image, open_picture, upright_size
 from evidex.data.remote import MOST_PICTURE, fetch, is_remote
 from evidex.data.rendering import Rendering, TileOptions
 from evidex.data.tiles import Raster, open_raster, raster_driver
-from evidex.errors import ImageError, ImageTooLargeError, InputError
+from evidex.errors import BlankImageError, ImageError, ImageTooLargeError, InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -115,20 +115,27 @@ def read_window(path: str, window: Window | None, rendering: Rendering | None, l
 
 
 def read_whole(path: str, options: ReadOptions | None = None) -> Image:
-    """One picture of all of ``path``, rendered as for a gallery but never cut into tiles: to search with."""
+    """One picture of all of ``path``, rendered as for a gallery but never cut into tiles: to search with.
+
+    BlankImageError where it shows nothing.
+    """
     options = options or ReadOptions()
     name = printable(path)
     if raster_driver(path) is not None:
         try:
             with open_raster(path, options.tiles) as raster:
                 if raster.is_large or raster.is_georeferenced or not raster.is_plain:
-                    picture = _whole(raster).picture
-                    if picture is not None:
-                        return picture
+                    picture = raster.render(raster.whole, longest=_WHOLE_SCENE)
+                    if picture is None:
+                        raise BlankImageError(_no_data(raster))
+                    return check_shown(picture, f"'{name}'")
+        except BlankImageError:
+            raise  # Pillow would make a grey picture of it
         except ImageError:
             if options.tiles.bands is not None or not _pillow_opens(path):
                 raise
-    return decode_image(path, max_pixels=options.max_pixels, name=name, at_least=ENOUGH_TO_ENCODE)
+    picture = decode_image(path, max_pixels=options.max_pixels, name=name, at_least=ENOUGH_TO_ENCODE)
+    return check_shown(picture, f"'{name}'")
 
 
 def opens_whole(path: str, options: ReadOptions) -> bool:
@@ -174,7 +181,7 @@ def _from_overview(raster: Raster, window: Window, stored: Window | None, option
         )
     picture = raster.render(window, longest=side)
     if picture is None:
-        raise ImageError(f"'{raster.label}' holds no data: all its pixels are empty or alike")
+        raise BlankImageError(_no_data(raster))
     return _item(raster, window, stored, picture, windows)
 
 
@@ -218,8 +225,12 @@ def _opened(source: bytes | str, name: str, options: ReadOptions) -> Item:
 def _whole(raster: Raster) -> Item:
     picture = raster.render(raster.whole, longest=_WHOLE_SCENE)
     if picture is None:
-        raise ImageError(f"'{raster.label}' holds no data: all its pixels are empty or alike")
+        raise BlankImageError(_no_data(raster))
     return _item(raster, raster.whole, None, picture, 1)
+
+
+def _no_data(raster: Raster) -> str:
+    return f"'{raster.label}' holds no data: all its pixels are empty or alike"
 
 
 def _tiles(raster: Raster, known: frozenset[tuple[int, int]]) -> Iterator[Item]:

@@ -42,11 +42,12 @@ def check_query(query: object, direction: Direction) -> None:
 def picture_of(query: Query, ways: Sequence[TileOptions] = ()) -> Any:
     """An example file as it would be indexed, 16-bit and many-banded ones too; a picture as it is.
 
-    ``ways``: how the gallery's own scenes are read.
+    ``ways``: how the gallery's own scenes are read. BlankImageError for one that shows nothing.
     """
+    from evidex.data.images import check_shown
     from evidex.data.items import read_example
 
-    return read_example(str(query), ways) if isinstance(query, str | Path) else query
+    return read_example(str(query), ways) if isinstance(query, str | Path) else check_shown(query, "the image")
 
 
 def shown(query: Query) -> str:

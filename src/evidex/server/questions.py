@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from evidex.data.discover import printable
-from evidex.data.images import ENOUGH_TO_ENCODE, decode_image
+from evidex.data.images import ENOUGH_TO_ENCODE, check_shown, decode_image
 from evidex.data.items import read_example
 from evidex.data.rendering import Rendering, TileOptions
 from evidex.data.tiles import driver_of, open_raster
@@ -77,7 +77,8 @@ def decode_upload(name: str, content: bytes, settings: Settings, ways: Sequence[
     picture = decode_image(content, max_pixels=settings.max_pixels, name=name, at_least=ENOUGH_TO_ENCODE)
     # Waiting pictures take memory; scenes are indexed no larger than this either.
     picture.thumbnail((_LONGEST, _LONGEST))
-    return picture
+    # Here, before it is encoded together with the questions of others.
+    return check_shown(picture, f"'{name}'")
 
 
 def _decode_scene(name: str, content: bytes, settings: Settings, ways: Sequence[TileOptions]) -> Image:

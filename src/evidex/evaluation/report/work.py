@@ -141,8 +141,13 @@ def stored_evaluation(path: Path, model: Model | None = None) -> Evaluation:
     from evidex.evaluation.judge import Judge, judge_of
     from evidex.evaluation.protocol import evaluate_encoded
 
-    figures = read_json(path, DataError)
-    arrays = load_file(path.with_suffix(".safetensors"))
+    figures, features = read_json(path, DataError), path.with_suffix(".safetensors")
+    if not features.is_file():
+        raise DataError(
+            f"'{features}' is not there, from which figures are drawn; bring it, or remove '{path.name}' beside it to "
+            "measure again"
+        )
+    arrays = load_file(features)
     masks = arrays.get("degraded_images"), arrays.get("degraded_captions")
     compare = inner_product if model is None else compare_of(model)
     encoded = Encoded(arrays["images"], arrays["texts"], arrays["owner"], *masks, compare=compare)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.data.discover import FoundFile, printable
-from evidex.data.images import small_jpeg
+from evidex.data.images import shows_nothing, small_jpeg
 from evidex.data.items import Item, Piece, ReadOptions, read_items
 from evidex.data.perceptual_hash import perceptual_hash
 from evidex.data.remote import is_remote
@@ -129,6 +129,8 @@ class Finished:
     pictures: int
     unreadable: int
     problem: str | None
+    blank: int = 0
+    """Pictures of it all of whose pixels are alike; they are encoded like others."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,7 @@ def _remote_messages(task: DecodeTask, settings: WorkerSettings) -> Iterator[Mes
 def _pictures(task: DecodeTask, sha256: str, raster: bool, settings: WorkerSettings) -> Iterator[Message]:
     file, path = task.file, task.file.path
     options = replace(settings.read, tiles=replace(settings.read.tiles, told=task.told))
-    pictures = windows = done = unreadable = 0
+    pictures = windows = done = unreadable = blank = 0
     problem: str | None = None
     held: Picture | None = None  # the last picture must say that it is the last
     for item in read_items(path, options, task.known, task.pieces):
@@ -240,14 +242,14 @@ def _pictures(task: DecodeTask, sha256: str, raster: bool, settings: WorkerSetti
         phash = perceptual_hash(item.picture)
         bare = replace(item, picture=None)
         held = Picture(path, sha256, raster, file, pixels, bare, phash, last=False, thumbnail=small)
-        pictures += 1
+        pictures, blank = pictures + 1, blank + shows_nothing(item.picture)
     if not _is_still(file):
         yield _changed(path)
         return
     if held is not None:
         yield replace(held, last=not unreadable)
     reason = None if problem is None else problem.removeprefix(f"'{printable(path)}' ")
-    yield Finished(path, sha256, raster, file, windows, pictures, unreadable, reason)
+    yield Finished(path, sha256, raster, file, windows, pictures, unreadable, reason, blank)
 
 
 def fitted(picture: Image, fit: Fit) -> NDArray[np.uint8]:

@@ -61,6 +61,8 @@ class IndexReport:
     unplaced: int
     """Rasters read now that have coordinates, of which some or all cannot be told in degrees: a place finds less of
     them, or nothing."""
+    blank: int
+    """Pictures read now all of whose pixels are alike: they have rows, and nothing that a question could mean."""
     seconds: float
 
 
@@ -91,6 +93,12 @@ class Tally:
 
     def skip(self, path: str, reason: str) -> None:
         self._skipped.append(Skip(printable(path), reason))
+
+    def blank(self, path: str, pictures: int) -> None:
+        """So many pictures of ``path`` show nothing."""
+        if pictures:
+            self.counts["blank"] += pictures
+            self.remark(path, "shows nothing, wholly or in part: all pixels there are alike")
 
     def remark(self, path: str, reason: str) -> None:
         self._remarks.append(Skip(printable(path), reason))
@@ -125,6 +133,7 @@ class Tally:
             scenes=len(scenes),
             texts=rows - images - tiles,
             unplaced=len(self.unplaced),
+            blank=self.counts["blank"],
             seconds=seconds,
         )
 

@@ -203,6 +203,7 @@ class IndexRun:
                 self._meter.reached(message.path, message.done)
             case Finished():
                 self._files.finished(message)
+                self._tally.blank(message.path, message.blank)
                 self._meter.finish(message.path)
             case Same():
                 self._files.same(message)
