@@ -26,6 +26,7 @@ import torch
 from evidex.config import DataConfig, SourceConfig
 from evidex.data.sources import Sources, load_sources, markdown
 from evidex.degrade import Lexicon
+from evidex.degrade.wordnet import load_wordnet
 from evidex.encoders.domain import Domain
 from evidex.encoders.model import SHIPPED, Model, load_model
 from evidex.encoders.towers import TowerEncoder
@@ -127,12 +128,14 @@ def domain_of(final: Model, sources: Sources, taught: list[str], *, tower: Path 
         sys.exit("the captions are too few to tell what the model was taught; train it on a larger dataset")
     nearness = None if trained.domain is None else trained.domain.nearness
     if tower is not None:
-        nearness = nearness_to(taught, tower, "cpu")
+        nearness = nearness_to(taught, tower, "cpu", load_wordnet().nouns())
     return replace(known.with_matches(own_similarity(final, others)), nearness=nearness)
 
 
 def portable_card(card: dict[str, Any]) -> dict[str, Any]:
-    """Return the run's card without the places of files on the machine that trained it."""
+    """Return the run's card without the places of files on the machine that trained it; a mean of runs has none."""
+    if "config" not in card:
+        return card
     config = {**card["config"]}
     config.pop("output")
     data = {key: value for key, value in config["data"].items() if key != "path"}

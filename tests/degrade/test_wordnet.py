@@ -46,3 +46,11 @@ def test_a_missing_package_is_refused_with_the_remedy(tmp_path: Path, monkeypatc
             load_wordnet()
     finally:
         load_wordnet.cache_clear()
+
+
+@installed
+def test_nouns_are_single_words_in_order() -> None:
+    nouns = load_wordnet().nouns()
+    assert {"cloverleaf", "steeple", "river"} < set(nouns)
+    assert nouns == sorted(set(nouns))
+    assert all(word.isalpha() for word in nouns)

@@ -36,6 +36,20 @@ def test_near_are_the_words_most_like_what_was_taught() -> None:
     assert not table.is_near("unheard")
 
 
+def test_of_rarer_words_the_near_ones_are_kept_by_the_measure_of_the_common_ones() -> None:
+    rng = np.random.default_rng(1)
+    common, rarer, taught = (rng.normal(size=(count, 8)) for count in (400, 300, 20))
+    words, rare = [f"c{i}" for i in range(400)], [f"r{i}" for i in range(300)]
+    table = Nearness.of(words, common, taught, rare, rarer)
+    mean = taught.mean(0)
+    for word, vector in zip(rare, rarer, strict=True):
+        beyond = sum(float(vector @ mean) > float(other @ mean) for other in common)
+        assert (word in table) == table.is_near(word) == (beyond >= NEAR * 400)
+    plain = Nearness.of(words, common, taught)
+    assert 0 < len(table.words) - len(plain.words) < 100
+    assert [table.is_near(word) for word in words] == [plain.is_near(word) for word in words]
+
+
 def test_a_word_is_foreign_unless_it_or_its_plural_is_near() -> None:
     known = _known(_table())
     assert known.words_out_of_domain(["word099", "word099s", "word001", "unheard"]) == ("word001", "unheard")

@@ -98,10 +98,18 @@ HALF_KNOWN = replace(OUT_OF_DOMAIN, mostly_known=True)
             [],
         ),
         (
-            replace(PLAIN, judged=replace(UNSURE, unsupported=True), first=_found(0.3)),
+            replace(PLAIN, judged=replace(UNSURE, unsupported=True), first=_found(0.29)),
             Level.NO_MATCH,
             "abstained",
             [Reason.LITTLE_EVIDENCE, Reason.UNCERTAIN_AT_FIRST, Reason.FAINT, Reason.OTHERS_SURER],
+        ),
+        (
+            replace(
+                PLAIN, judged=replace(UNSURE, unsupported=True), first=_found(0.31)
+            ),  # nearer to a match than to none
+            Level.LOOK_TWICE,
+            "refined",
+            [Reason.UNCERTAIN_AT_FIRST, Reason.FEW_ALIKE, Reason.FAINT, Reason.OTHERS_SURER],
         ),
         (
             replace(PLAIN, judged=replace(UNSURE, unsupported=True)),  # rare, but there

@@ -67,6 +67,13 @@ class WordNet:
             self._known[word] = tuple(sorted(found - {word}))
         return self._known[word]
 
+    def nouns(self) -> list[str]:
+        """Every noun of one word, sorted."""
+        words = {
+            line.split(b" ", 1)[0].decode() for line in self._parts["noun"].index.splitlines() if line[:1].isalpha()
+        }
+        return sorted(word for word in words if word.isalpha())
+
     def _read(self, name: str) -> _Part:
         try:
             # A line break in front, so that every entry is found as "\nword ".

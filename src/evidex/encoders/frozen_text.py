@@ -23,8 +23,11 @@ MOST_TAUGHT = 2000
 """More texts do not move their mean."""
 
 
-def judge_words(folder: Path, taught: Sequence[str], device: str = "cpu") -> Nearness:
-    """How near the whole words of the vocabulary in ``folder`` are to the ``taught`` texts, for its tower."""
+def judge_words(folder: Path, taught: Sequence[str], device: str = "cpu", rarer: Sequence[str] = ()) -> Nearness:
+    """How near the whole words of the vocabulary in ``folder`` are to the ``taught`` texts, for its tower.
+
+    Of ``rarer`` words, which that vocabulary has only in pieces, the near ones are told too.
+    """
     sizes = text_sizes(folder / "config.json")
     vocabulary = read_text(folder / "vocab.txt", ModelError).splitlines()
     tower = TextTower(
@@ -42,7 +45,9 @@ def judge_words(folder: Path, taught: Sequence[str], device: str = "cpu") -> Nea
     tokenizer = WordPiece(vocabulary, _TOKENS)
     words = common_words(vocabulary)
     step = max(1, len(taught) // MOST_TAUGHT)
-    return Nearness.of(words, _rows(tower, tokenizer, words), _rows(tower, tokenizer, taught[::step]))
+    some = _rows(tower, tokenizer, taught[::step])
+    new = sorted(set(rarer).difference(words))
+    return Nearness.of(words, _rows(tower, tokenizer, words), some, new, _rows(tower, tokenizer, new) if new else None)
 
 
 @torch.inference_mode()

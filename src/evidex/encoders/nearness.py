@@ -2,7 +2,8 @@
 
 The words a model was taught are those of its captions; people use others. A pretrained text tower, before it is trained
 on captions, knows which of them speak of the same world: "quarry" is near "an open pit mine", "toothbrush" is near
-nothing. That tower does not come with the model, so its judgement of some twenty thousand words does, one byte each.
+nothing. That tower does not come with the model, so its judgement of some twenty thousand words does, one byte each,
+and the rarer ones that are near.
 """
 
 from __future__ import annotations
@@ -33,14 +34,31 @@ class Nearness:
             raise ValueError("the words of the table of nearness are not in order")
 
     @classmethod
-    def of(cls, words: Sequence[str], vectors: NDArray[np.floating], taught: NDArray[np.floating]) -> Nearness:
-        """From unit rows of ``words`` and of texts that were ``taught``, in a space that was not trained on these."""
-        like = vectors.astype(np.float64) @ taught.mean(axis=0, dtype=np.float64)
+    def of(
+        cls,
+        words: Sequence[str],
+        vectors: NDArray[np.floating],
+        taught: NDArray[np.floating],
+        rarer: Sequence[str] = (),
+        rarer_vectors: NDArray[np.floating] | None = None,
+    ) -> Nearness:
+        """From unit rows of ``words`` and of texts that were ``taught``, in a space that was not trained on these.
+
+        Of ``rarer`` words, none of them in ``words``, only those that are near are kept: the others would say nothing.
+        """
+        mean = taught.mean(axis=0, dtype=np.float64)
+        like = vectors.astype(np.float64) @ mean
         ranks = np.empty(len(words), np.float64)
         ranks[np.argsort(like, kind="stable")] = np.linspace(0.0, 1.0, len(words))
-        order = sorted(range(len(words)), key=words.__getitem__)
-        stored = np.round(_HIGHEST * ranks[order]).astype(np.uint8)
-        return cls(tuple(words[i] for i in order), stored)
+        all_words, all_ranks = list(words), ranks
+        if rarer_vectors is not None:
+            further = np.searchsorted(np.sort(like), rarer_vectors.astype(np.float64) @ mean) / len(words)
+            near = np.flatnonzero(further >= NEAR)
+            all_words += [rarer[place] for place in near]
+            all_ranks = np.concatenate([ranks, further[near]])
+        order = sorted(range(len(all_words)), key=all_words.__getitem__)
+        stored = np.round(_HIGHEST * all_ranks[order]).astype(np.uint8)
+        return cls(tuple(all_words[i] for i in order), stored)
 
     def __contains__(self, word: str) -> bool:
         return self._place(word) is not None

@@ -90,6 +90,12 @@ class Bar:
         """Whether the best of ``scores`` is a match as most right answers have it, where the bar decides."""
         return self.fair is not None and len(scores) > 0 and bool(scores[0] >= self.fair)
 
+    def is_nearly_fair(self, scores: NDArray[np.floating]) -> bool:
+        """Whether the best of ``scores`` is nearer to such a match than to none, where the bar decides."""
+        if self.fair is None or self.floor is None or not len(scores):
+            return False
+        return bool(scores[0] >= (self.floor + self.fair) / 2)
+
     def is_faint(self, scores: NDArray[np.floating]) -> bool:
         """Whether the best of ``scores``, if there is any, is less than most right answers have."""
         return self.fair is not None and len(scores) > 0 and not scores[0] >= self.fair

@@ -181,8 +181,8 @@ class Case:
         if self.reading.names_nothing and not empty:
             return {Reason.NOTHING_ASKED: True}
         little = self.judged is not None and self.judged.unsupported
-        # What is rare in an archive has little evidence in all, and is there nonetheless if its best match is one.
-        unsupported = little and not self.bar.is_fair(self.first.scores)
+        # What is rare in an archive has little evidence in all, and may be there nonetheless if its best match is one.
+        unsupported = little and not self.bar.is_nearly_fair(self.first.scores)
         out_of_domain = self._is_out_of_domain and not empty and (self.bar.refuses or unsupported)
         percentile = 0.0 if judged is None else judged.percentile
         unjudged = self.judged is None and not (empty or out_of_domain or self._is_below)

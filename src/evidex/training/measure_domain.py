@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -113,11 +113,16 @@ def measure_saved_domain(
         model.save(path)
 
 
-def nearness_to(taught: Iterable[str], text_tower: Path | None, device: str) -> Nearness | None:
-    """How near common words are to what was taught, for the tower in ``text_tower``; None where there is none."""
+def nearness_to(
+    taught: Iterable[str], text_tower: Path | None, device: str, rarer: Sequence[str] = ()
+) -> Nearness | None:
+    """How near common words are to what was taught, for the tower in ``text_tower``; None where there is none.
+
+    Of ``rarer`` words the near ones are told too.
+    """
     from evidex.encoders.frozen_text import judge_words
 
-    return None if text_tower is None else judge_words(text_tower, sorted(set(taught)), device)
+    return None if text_tower is None else judge_words(text_tower, sorted(set(taught)), device, rarer)
 
 
 def pretrained_text_tower(config: EncoderConfig) -> Path | None:
