@@ -14,6 +14,7 @@ from evidex.encoders.domain import Domain
 from evidex.encoders.encoder import Encoder
 from evidex.encoders.engines import Chosen, EngineName, choose
 from evidex.encoders.model_file import StoredModel, fingerprint_of, halved, read_model_file, write_model_file
+from evidex.encoders.rounding import with_text_in_bytes
 from evidex.encoders.shipped import DEFAULT, MODELS, NAMES, shipped_path
 from evidex.encoders.unpacking import whole_model
 from evidex.errors import MissingPackageError, ModelError
@@ -142,9 +143,14 @@ class Model:
             progress(start + len(part), len(pixels))
         return rows
 
-    def save(self, path: Path, *, half: bool = False) -> None:
-        """Write the model as one file; ``half`` stores the weights in float16."""
+    def save(self, path: Path, *, half: bool = False, text_in_bytes: bool = False) -> None:
+        """Write the model as one file; ``half`` stores the weights in float16.
+
+        ``text_in_bytes`` rounds the text tower's layers: texts are faster, and the model is another one.
+        """
         spec, weights = self.encoder.spec(), self.encoder.weights()
+        if text_in_bytes:
+            weights = with_text_in_bytes(weights)
         if half:
             weights = halved(weights)
         fingerprint = fingerprint_of(spec, self.temperature, weights)

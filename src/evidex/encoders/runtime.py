@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.encoders.graphs.exact_bytes import trial
 from evidex.encoders.graphs.graph import Floats, Graph
 from evidex.errors import ModelError
 
@@ -23,6 +25,9 @@ _CUDA = "CUDAExecutionProvider"
 _PROVIDERS: dict[Device, list[Any]] = {"cpu": ["CPUExecutionProvider"], "cuda": [(_CUDA, {"use_tf32": "0"})]}
 _AT_ONCE: dict[Device, int] = {"cpu": 1, "cuda": 64}
 """Items of a run. On a CPU one stays in the cache where several do not, and its row depends on nothing beside it."""
+
+
+_SAME = 1e-6
 
 
 def threads() -> int:
@@ -38,6 +43,14 @@ def has_cuda() -> bool:
     import onnxruntime
 
     return _CUDA in onnxruntime.get_available_providers()
+
+
+@cache
+def exact_in_bytes() -> bool:
+    """Whether this processor multiplies bytes as graphs/exact_bytes.py needs it."""
+    graph, values, expected = trial()
+    found = _rows(Session(graph, "cpu")._session(1), "values", values)
+    return bool(np.abs(found - expected).max() < _SAME)
 
 
 class Session:
