@@ -4,7 +4,8 @@
 
 The vocabulary is cut to what fits: every piece that the training captions, further texts and the lexicon use, then the
 most common of the rest (WordPiece vocabularies are ordered by frequency). Weights are stored in half precision, the
-layers of the text tower in bytes (``--text-in-halves``: not these either); what that costs is measured and printed.
+layers of the text tower in bytes, fitted to the captions (``--text-in-halves``: not these either); what it scores with
+and without that is measured and printed.
 The model's card holds what was measured on val after the cut, with a table of its sources; beside the weights stands
 what the captions span, so that the model can tell texts it was never taught about.
 """
@@ -25,7 +26,10 @@ from evidex.data.sources import Sources, load_sources, markdown
 from evidex.degrade import Lexicon
 from evidex.encoders.domain import Domain
 from evidex.encoders.export import held_against_torch
+from evidex.encoders.fitted_rounding import text_rounded_for
 from evidex.encoders.model import SHIPPED, Model, load_model
+from evidex.encoders.model_file import halved
+from evidex.encoders.onnx_encoder import OnnxEncoder
 from evidex.encoders.towers import TowerEncoder
 from evidex.evaluation.features import encode_images
 from evidex.evaluation.protocol import evaluate, name_scenes
@@ -53,13 +57,19 @@ def main() -> int:
     sources = load_sources(data_of(arguments))
     taught = [*taught_texts(sources), *sources.texts]
     smaller = with_smaller_vocabulary(model, taught + phrases)
-    halved, final = rounded(smaller, text_in_bytes=False), rounded(smaller, text_in_bytes=not arguments.text_in_halves)
-    scores = {name: scores_of(each, sources) for name, each in (("halved", halved), ("final", final))}
+    whole = smaller.encoder
+    assert isinstance(whole, TowerEncoder)
+    weights = halved(whole.weights())
+    in_halves = Model(OnnxEncoder(whole.spec(), weights), model.temperature)
+    in_bytes = {} if arguments.text_in_halves else text_rounded_for(whole, taught)
+    final = Model(OnnxEncoder(whole.spec(), {**weights, **in_bytes}), model.temperature)
+    difference = engines_apart(final)
+    scores = {name: scores_of(each, sources) for name, each in (("in halves", in_halves), ("final", final))}
     final.card = {
         "name": "compact",
         "training": portable_card(model.card),
         "val": scores["final"],
-        "val_in_halves": scores["halved"],
+        "val_in_halves": scores["in halves"],
         "sources": (rows := measured(final, sources, model.card.get("sources", []))),
         "data": data_line(rows),
         "start": "EfficientNet-Lite0 (Apache-2.0) and MiniLM-L6 (Apache-2.0)",
@@ -67,19 +77,19 @@ def main() -> int:
     final.domain = domain_of(final, sources, taught, tower=arguments.text_tower, trained=model)
     final.save(arguments.target, half=True)
     print(f"{arguments.target}: {arguments.target.stat().st_size / 1e6:.1f} MB")
-    print(f"vectors at most {held_against_torch(arguments.target, 'compact'):.1e} from those of torch")
+    print(f"vectors at most {difference:.1e} from those of torch")
     for name, found in scores.items():
         print(f"{name}: clean RSUM {found['clean']['rsum']:.2f}, noisy RSUM {found['noisy']['rsum']:.2f}")
     print(markdown(rows))
     return 0
 
 
-def rounded(model: Model, *, text_in_bytes: bool) -> Model:
-    """``model`` as its file will hold it. The target itself is replaced once, by the finished model."""
+def engines_apart(model: Model) -> float:
+    """How far its vectors are from torch's; ModelError where that is far, before anything is measured or replaced."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "rounded.safetensors"
-        model.save(path, half=True, text_in_bytes=text_in_bytes)
-        return load_model(path, device="cpu")
+        path = Path(folder) / "final.safetensors"
+        model.save(path, half=True)
+        return held_against_torch(path, "compact")
 
 
 def scores_of(model: Model, sources: Sources) -> dict[str, Any]:
