@@ -81,6 +81,10 @@ class Model:
 
     def encode_texts(self, texts: Sequence[str], *, batch_size: int = 256, progress: Progress = silent) -> np.ndarray:
         """Return one unit row (float32) for each text; equal texts get equal rows."""
+        if len(texts) == 1:
+            row = np.asarray(self.encoder.embed_texts(texts), np.float32)
+            progress(1, 1)
+            return row
         distinct = list(dict.fromkeys(texts))
         order = sorted(range(len(distinct)), key=lambda index: len(distinct[index]))  # little padding
         rows = np.empty((len(distinct), self.dim), dtype=np.float32)

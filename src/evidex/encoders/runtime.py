@@ -71,9 +71,9 @@ class Session:
     def run(self, name: str, groups: Sequence[NDArray[Any]]) -> Floats:
         """A row for each item of the graph's input ``name``; a group holds items of one shape."""
         size = self._at_once
+        if len(groups) == 1 and len(groups[0]) <= size:
+            return _rows(self._session(1 if self._small else threads()), name, groups[0])
         parts = [group[start : start + size] for group in groups for start in range(0, len(group), size)]
-        if len(parts) == 1:
-            return _rows(self._session(1 if self._small else threads()), name, parts[0])
         session = self._session(threads() if self._device == "cuda" else 1)
         return np.concatenate(list(self._callers.map(lambda part: _rows(session, name, part), parts)))
 

@@ -33,19 +33,21 @@ def test_a_product_is_that_of_its_numbers(inputs: int, outputs: int, most: float
     whole[0] = 127
     scales = rng.uniform(1e-4, 1e-2, outputs).astype(np.float32)
     bias = rng.normal(size=outputs).astype(np.float32)
-    values = most * rng.uniform(-1, 1, (1, 13, inputs)).astype(np.float32)
-    values[0, :3] = np.array([[most], [-most], [0]], np.float32)
+    values = most * rng.uniform(-1, 1, (13, 1, inputs)).astype(np.float32)
+    values[:3, 0] = np.array([[most], [-most], [0]], np.float32)
     graph = Graph({"layer.weight": RoundedTensor(whole, scales), "layer.bias": bias})
     layer = exact_bytes._layer(graph, ["layer"], inputs, outputs)
-    raised = exact_bytes._raised(graph, graph.input("values", "float32", 1, "n", inputs), lambda: most, "values")
-    rows = exact_bytes._product(graph, raised, layer, graph.integers(-1, outputs))
+    raised = exact_bytes._raised(graph, graph.input("values", "float32", "n", 1, inputs), lambda: most, "values")
+    rows = graph.node("Reshape", exact_bytes._product(graph, raised, layer), graph.integers(-1, outputs))
     known = graph.constant(np.full((13, 1), most, np.float32))  # tells what rows were before they had unit length
     graph.output(graph.node("Concat", rows, known, axis=1), outputs + 1)
     found = Session(graph, "cpu")._session(1).run(["rows"], {"values": values})[0].astype(np.float64)
     found = (found / found[:, -1:] * most)[:, :outputs]
     matrix = whole.astype(np.float64) * scales[:, None]
-    expected = values[0].astype(np.float64) @ matrix.T + bias
-    sizes = np.abs(values[0]).astype(np.float64) @ np.abs(matrix).T + np.abs(bias)  # what float32 errs in proportion to
+    expected = values[:, 0].astype(np.float64) @ matrix.T + bias
+    sizes = np.abs(values[:, 0]).astype(np.float64) @ np.abs(matrix).T + np.abs(
+        bias
+    )  # what float32 errs in proportion to
     floor = most * np.abs(matrix).sum(1)  # fixed point errs in proportion to the most that can be
     assert (np.abs(found - expected) <= 1e-6 * (sizes + floor)).all()
 

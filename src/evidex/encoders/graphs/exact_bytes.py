@@ -37,7 +37,7 @@ _SMALLEST = 1e-30
 
 @dataclass(frozen=True)
 class _Raised:
-    """Numbers (n, length, width) that cannot exceed ``most``, raised so that none is negative and ready to be cut."""
+    """Numbers (n, 1, width) that cannot exceed ``most``, raised so that none is negative and ready to be cut."""
 
     name: str
     most: Callable[[], float]
@@ -111,31 +111,32 @@ def byte_layers(graph: Graph, tokens: str, norm: str, prefix: str, shape: Shape)
     """
     width, hidden = shape.width, shape.hidden
     lengths = graph.node("Shape", tokens, start=0, end=2)
-    shapes = {size: graph.node("Concat", lengths, graph.integers(size), axis=0) for size in {width, 3 * width, hidden}}
-
-    def product(values: _Raised, layer: _Layer, more: Callable[[], Floats] | None = None) -> str:
-        return _product(graph, values, layer, shapes[layer.outputs], more)
+    as_texts, as_projected = (graph.node("Concat", lengths, graph.integers(k * width), axis=0) for k in (1, 3))
+    as_rows = graph.integers(-1, 1, width)  # (n, 1, width): the three bytes of a row's numbers stand beside each other
 
     before = _norm(graph, norm, width)
-    raised = _normed(graph, tokens, before, shape.epsilon)
+    raised = _normed(graph, graph.node("Reshape", tokens, as_rows), before, shape.epsilon)
     for number in range(shape.layers):
         *projections, mixing, widening, narrowing = _matrices(f"{prefix}.{number}")
         value = _Raised("", _after(before, _layer(graph, projections[2:], width, width)))
         rises = _risen(value, np.repeat(np.array([0, 0, 1], np.float32), width))
-        parts = graph.split(product(raised, _layer(graph, projections, width, width), rises), 3)
+        projected = _product(graph, raised, _layer(graph, projections, width, width), rises)
+        parts = graph.split(graph.node("Reshape", projected, as_projected), 3)
+        heads = graph.node("MultiHeadAttention", *parts, domain=_FUSED, num_heads=shape.heads)
         # What tokens make of each other are means of values: no larger, and raised as they are.
-        mixed = _Raised(graph.node("MultiHeadAttention", *parts, domain=_FUSED, num_heads=shape.heads), value.most)
-        given = product(mixed, _layer(graph, [mixing], width, width), _risen(raised, -1))
+        mixed = _Raised(graph.node("Reshape", heads, as_rows), value.most)
+        given = _product(graph, mixed, _layer(graph, [mixing], width, width), _risen(raised, -1))
         before = _norm(graph, f"{prefix}.{number}.attention.output.LayerNorm", width)
         raised = _normed(graph, graph.node("Add", raised.name, given), before, shape.epsilon)
 
         wide = _layer(graph, [widening], width, hidden)
-        active = activated(graph, product(raised, wide), shape.activation)
+        active = activated(graph, _product(graph, raised, wide), shape.activation)
         inner = _raised(graph, active, _after(before, wide), narrowing)  # an activation makes numbers smaller only
-        given = product(inner, _layer(graph, [narrowing], hidden, width), _risen(raised, -1))
+        given = _product(graph, inner, _layer(graph, [narrowing], hidden, width), _risen(raised, -1))
         before = _norm(graph, f"{prefix}.{number}.output.LayerNorm", width)
         raised = _normed(graph, graph.node("Add", raised.name, given), before, shape.epsilon)
-    return graph.node("Sub", raised.name, graph.made(f"{prefix}.rise", (1,), _risen(raised, 1)))
+    rows = graph.node("Sub", raised.name, graph.made(f"{prefix}.rise", (1,), _risen(raised, 1)))
+    return graph.node("Reshape", rows, as_texts)
 
 
 def trial() -> tuple[Graph, Floats, Floats]:
@@ -150,15 +151,19 @@ def trial() -> tuple[Graph, Floats, Floats]:
     values = rng.uniform(-1, 1, (7, 1, 64)).astype(np.float32)
     graph = Graph({"trial.weight": RoundedTensor(whole, scales), "trial.bias": np.zeros(32, np.float32)})
     raised = _raised(graph, graph.input("values", "float32", "n", 1, 64), lambda: 1.0, "trial")
-    graph.output(_product(graph, raised, _layer(graph, ["trial"], 64, 32), graph.integers(-1, 32)), 32)
+    found = _product(graph, raised, _layer(graph, ["trial"], 64, 32))
+    graph.output(graph.node("Reshape", found, graph.integers(-1, 32)), 32)
     rows = values[:, 0].astype(np.float64) @ (whole * scales[:, None].astype(np.float64)).T
     return graph, values, (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-def _product(graph: Graph, values: _Raised, layer: _Layer, shape: str, more: Callable[[], Floats] | None = None) -> str:
-    """What ``layer`` makes of ``values``, with ``more`` added to its bias, of the ``shape`` that is named."""
+def _product(graph: Graph, values: _Raised, layer: _Layer, more: Callable[[], Floats] | None = None) -> str:
+    """What ``layer`` makes of ``values``, with ``more`` added to its bias.
+
+    In as few steps as can be: where little is computed, each costs what its own code and data take to come from memory.
+    """
     name, inputs, outputs = layer.name, layer.inputs, layer.outputs
-    factors = graph.made(f"{name}.factors", (3, 1, 1, 1), lambda: (_PARTS / values.unit())[:, None, None, None])
+    factors = graph.made(f"{name}.factors", (3, 1), lambda: (_PARTS / values.unit())[:, None])
     whole = graph.node("Cast", graph.node("Mul", values.name, factors), to=wire.TYPES["int32"])
     sums = graph.node(
         "MatMulIntegerToFloat",
@@ -171,8 +176,7 @@ def _product(graph: Graph, values: _Raised, layer: _Layer, shape: str, more: Cal
         graph.made(f"{name}.shared", (outputs,), lambda: (layer.bias() + (more() if more else 0)) / _SHARES.sum()),
         domain=_FUSED,
     )
-    flat = graph.node("Reshape", sums, graph.integers(3, -1))
-    return graph.node("Reshape", graph.node("MatMul", graph.constant(_SHARES[None]), flat), shape)
+    return graph.node("MatMul", graph.constant(_SHARES[None]), sums)
 
 
 def _raised(graph: Graph, values: str, most: Callable[[], float], name: str) -> _Raised:
