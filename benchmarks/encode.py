@@ -1,10 +1,10 @@
 """How fast the compact model encodes beside CLIP ViT-B/32 (transformers, random weights), in one run.
 
-``python benchmarks/encode.py [--threads 2] [--json]``: decoded 224-pixel pictures, 32 at once and one alone,
-preparation included on both sides, and single text queries; medians over interleaved repeats. The compact model runs
-by ONNX Runtime, as ``evidex.load_model`` gives it, and by torch; CLIP by torch, in float32 and in bfloat16. Needs idle
-cores: two threads that wait for each other on a busy machine measure its scheduler. Exit status 1 where a target is
-missed: against CLIP in float32 12 times as fast for 32 images, 14 times for one, 3 % of the time for a text.
+``python benchmarks/encode.py [--model FILE] [--threads 2] [--json]``: decoded 224-pixel pictures, 32 at once and one
+alone, preparation included on both sides, and single text queries; medians over interleaved repeats. The compact model
+runs by ONNX Runtime, as ``evidex.load_model`` gives it, and by torch; CLIP by torch, in float32 and in bfloat16. Needs
+idle cores: two threads that wait for each other on a busy machine measure its scheduler. Exit status 1 where a target
+is missed: against CLIP in float32 12 times as fast for 32 images, 14 times for one, 3 % of the time for a text.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ Figures = dict[str, dict[str, float]]
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", help="instead of the compact model")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--json", action="store_true")
@@ -51,8 +52,8 @@ def main() -> int:
 
     rng = np.random.default_rng(0)
     pictures = [Image.fromarray(rng.integers(0, 256, (224, 224, 3), dtype=np.uint8)) for _ in range(PICTURES)]
-    compact = evidex.load_model(device="cpu")
-    plain = evidex.load_model(device="cpu", engine="torch")
+    compact = evidex.load_model(arguments.model, device="cpu")
+    plain = evidex.load_model(arguments.model, device="cpu", engine="torch")
     clip = CLIPModel(CLIPConfig()).eval()
     low_clip = copy.deepcopy(clip).bfloat16()
     image_encoders: dict[str, Callable[[list[Image.Image]], object]] = {

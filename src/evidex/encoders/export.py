@@ -27,17 +27,25 @@ class Exported:
     difference: float
 
 
-def export_model(name: str, path: Path, *, half: bool = False) -> Exported:
+def export_model(name: str, path: Path, *, half: bool = False, text_in_bytes: bool = False) -> Exported:
     """Write the model ``name`` to ``path``; ModelError where ONNX Runtime would not give the same vectors."""
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "model.safetensors"
-        load_model(name, device="cpu", engine="torch").save(made, half=half)
-        # Both read what was rounded; the card and the rest of the header come along.
-        difference = _difference(_exact(made), load_model(made, device="cpu", engine="torch"))
-        if not difference <= CLOSE:
-            raise ModelError(f"'{name}' gives other vectors without torch ({difference:.1e} apart); use it with torch")
+        load_model(name, device="cpu", engine="torch").save(made, half=half, text_in_bytes=text_in_bytes)
+        difference = held_against_torch(made, name)
         write_atomic(path, made.read_bytes())
     return Exported(path.stat().st_size, difference)
+
+
+def held_against_torch(path: Path, name: str) -> float:
+    """How far the vectors of the model ``name``, kept at ``path``, are from torch's; ModelError where that is far.
+
+    Both engines read what was rounded; the card and the rest of the header come along.
+    """
+    difference = _difference(_exact(path), load_model(path, device="cpu", engine="torch"))
+    if not difference <= CLOSE:
+        raise ModelError(f"'{name}' gives other vectors without torch ({difference:.1e} apart); use it with torch")
+    return difference
 
 
 def _exact(path: Path) -> Model:

@@ -14,6 +14,7 @@ from evidex.encoders.domain import Domain
 from evidex.encoders.encoder import Encoder
 from evidex.encoders.engines import Chosen, EngineName, choose
 from evidex.encoders.model_file import StoredModel, fingerprint_of, halved, read_model_file, write_model_file
+from evidex.encoders.rounding import with_text_in_bytes
 from evidex.encoders.shipped import DEFAULT, MODELS, NAMES, shipped_path
 from evidex.encoders.unpacking import whole_model
 from evidex.errors import MissingPackageError, ModelError
@@ -80,6 +81,10 @@ class Model:
 
     def encode_texts(self, texts: Sequence[str], *, batch_size: int = 256, progress: Progress = silent) -> np.ndarray:
         """Return one unit row (float32) for each text; equal texts get equal rows."""
+        if len(texts) == 1:
+            row = np.asarray(self.encoder.embed_texts(texts), np.float32)
+            progress(1, 1)
+            return row
         distinct = list(dict.fromkeys(texts))
         order = sorted(range(len(distinct)), key=lambda index: len(distinct[index]))  # little padding
         rows = np.empty((len(distinct), self.dim), dtype=np.float32)
@@ -142,9 +147,14 @@ class Model:
             progress(start + len(part), len(pixels))
         return rows
 
-    def save(self, path: Path, *, half: bool = False) -> None:
-        """Write the model as one file; ``half`` stores the weights in float16."""
+    def save(self, path: Path, *, half: bool = False, text_in_bytes: bool = False) -> None:
+        """Write the model as one file; ``half`` stores the weights in float16.
+
+        ``text_in_bytes`` rounds the text tower's layers: texts are faster, and the model is another one.
+        """
         spec, weights = self.encoder.spec(), self.encoder.weights()
+        if text_in_bytes:
+            weights = with_text_in_bytes(weights)
         if half:
             weights = halved(weights)
         fingerprint = fingerprint_of(spec, self.temperature, weights)

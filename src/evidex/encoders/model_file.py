@@ -17,14 +17,16 @@ from numpy.typing import NDArray
 from evidex.documents import parse_json
 from evidex.encoders.domain import Domain
 from evidex.encoders.nearness import Nearness
+from evidex.encoders.rounding import RoundedTensor
 from evidex.encoders.tensor_file import TensorFile
 from evidex.errors import ModelError
 from evidex.files import write_atomic
 from evidex.old_names import tensor_name
 
-FORMAT = 2
-_READABLE = (1, 2)
+FORMAT, _FORMAT_WITH_BYTES = 2, 3
+_READABLE = (1, 2, 3)
 _DOMAIN = "domain/"  # before the names of tensors that are no weights
+_SCALES = ".scales"  # after the name of the weights in bytes that they belong to
 _MOST_LAYERS = 1024
 _KINDS = ("towers", "clip", "committee", "method")
 
@@ -38,7 +40,7 @@ class StoredModel:
     fingerprint: str
     card: dict[str, Any]
     weights: Mapping[str, Any]
-    """Arrays, or tensors of the file that become arrays where they are used."""
+    """Arrays, or tensors of the file that become arrays where they are used; some may be rounded to bytes."""
     domain: Domain | None
     checked: bool = True
     """Whether the file's own checksum says that this is what was saved; files of older versions have none."""
@@ -55,21 +57,26 @@ def read_model_file(path: Path) -> StoredModel:
     if said is not None and said != _checksum(description, {name: each.checksum for name, each in tensors.items()}):
         raise ModelError(f"'{path}': the weights are not those that were saved; fetch or train it again")
     named = {tensor_name(name): tensor for name, tensor in tensors.items()}
-    weights = {name: tensor for name, tensor in named.items() if not name.startswith(_DOMAIN)}
+    beside = {name for name in named if name.startswith(_DOMAIN)}
     return StoredModel(
         description["spec"],
         description["temperature"],
         description["fingerprint"],
         description.get("card", {}),
-        weights,
-        _domain({name: np.asarray(tensor) for name, tensor in named.items() if name not in weights}),
+        _with_bytes({name: tensor for name, tensor in named.items() if name not in beside}),
+        _domain({name: np.asarray(named[name]) for name in beside}),
         checked=said is not None,
     )
 
 
 def write_model_file(path: Path, model: StoredModel) -> None:
     """Write ``model`` as one file."""
-    tensors = {name: np.asarray(value, order="C") for name, value in model.weights.items()}
+    tensors: dict[str, NDArray[Any]] = {}
+    for name, value in model.weights.items():
+        if isinstance(value, RoundedTensor):
+            tensors |= {name: np.asarray(value.whole), f"{name}{_SCALES}": np.asarray(value.scales)}
+        else:
+            tensors[name] = np.asarray(value, order="C")
     if model.domain is not None:
         tensors |= _domain_tensors(model.domain)
     described = {
@@ -85,14 +92,16 @@ def write_described(path: Path, described: dict[str, Any], tensors: Mapping[str,
     """Write the tensors of a model, those that are no weights too, under the description of it."""
     from safetensors.numpy import save
 
-    description = parse_json(json.dumps({"format": FORMAT, **described}, allow_nan=False))  # as it will be read
+    # Files without bytes are those that earlier versions read, too.
+    written = _FORMAT_WITH_BYTES if any(name.endswith(_SCALES) for name in tensors) else FORMAT
+    description = parse_json(json.dumps({"format": written, **described}, allow_nan=False))  # as it will be read
     sums = {name: zlib.crc32(values.tobytes()) for name, values in tensors.items()}
     description["checksum"] = _checksum(description, sums)
     write_atomic(path, save(dict(tensors), {"evidex": json.dumps(description)}))
 
 
 def fingerprint_of(spec: dict[str, Any], temperature: float, weights: Mapping[str, Any]) -> str:
-    """A digest of everything that shapes an embedding or its evidence, the same in half precision and in full."""
+    """A digest of everything that shapes an embedding or its evidence, the same however its numbers are stored."""
     digest = hashlib.sha256(json.dumps([spec, temperature], sort_keys=True).encode())
     for name, value in sorted(weights.items()):
         values = np.asarray(value)
@@ -104,13 +113,17 @@ def fingerprint_of(spec: dict[str, Any], temperature: float, weights: Mapping[st
 _LARGEST_HALF = float(np.finfo(np.float16).max)
 
 
-def halved(weights: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """The weights as half precision keeps them, in float16; ModelError where one is too large for that."""
-    arrays = {name: np.asarray(value) for name, value in weights.items()}
+def halved(weights: Mapping[str, Any]) -> dict[str, Any]:
+    """The weights as half precision keeps them, in float16; ModelError where one is too large for that.
+
+    Those in bytes stay as they are.
+    """
+    kept = {name: value for name, value in weights.items() if isinstance(value, RoundedTensor)}
+    arrays = {name: np.asarray(value) for name, value in weights.items() if name not in kept}
     for name, each in arrays.items():
         if each.dtype.kind == "f" and (np.abs(each[np.isfinite(each)]) > _LARGEST_HALF).any():
             raise ModelError(f"'{name}' holds numbers that half precision cannot; save the model in full precision")
-    return {name: each.astype(np.float16) if each.dtype.kind == "f" else each for name, each in arrays.items()}
+    return kept | {name: each.astype(np.float16) if each.dtype.kind == "f" else each for name, each in arrays.items()}
 
 
 def holds_model(path: Path) -> bool:
@@ -127,6 +140,16 @@ def holds_model(path: Path) -> bool:
 
 def _checksum(description: dict[str, Any], sums: dict[str, int]) -> str:
     return hashlib.sha256(json.dumps([description, sums], sort_keys=True).encode()).hexdigest()
+
+
+def _with_bytes(tensors: dict[str, Any]) -> dict[str, Any]:
+    """The weights of a file, those in bytes with their scales; ValueError where the two do not fit."""
+    scaled = {name for name in tensors if f"{name}{_SCALES}" in tensors}
+    return {
+        name: RoundedTensor(tensor, tensors[f"{name}{_SCALES}"]) if name in scaled else tensor
+        for name, tensor in tensors.items()
+        if name.removesuffix(_SCALES) not in scaled or name in scaled
+    }
 
 
 def _domain_tensors(known: Domain) -> dict[str, NDArray[Any]]:
@@ -162,7 +185,7 @@ def _checked(description: Any, path: Path) -> dict[str, Any]:
     """Return the header's description if it is whole."""
     if not isinstance(description, dict) or description.get("format") not in _READABLE:
         found = description.get("format") if isinstance(description, dict) else None
-        raise ModelError(f"'{path}' has model format {found}, this version reads {FORMAT}; update evidex")
+        raise ModelError(f"'{path}' has model format {found}, this version reads {_READABLE[-1]}; update evidex")
     temperature = description.get("temperature")
     if not isinstance(temperature, float) or not (math.isfinite(temperature) and temperature > 0):
         raise ModelError(f"'{path}' has temperature {temperature!r}, no positive number; the file is damaged")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evidex.encoders.graphs.exact_bytes import trial
 from evidex.encoders.graphs.graph import Floats, Graph
 from evidex.errors import ModelError
 
@@ -23,6 +25,9 @@ _CUDA = "CUDAExecutionProvider"
 _PROVIDERS: dict[Device, list[Any]] = {"cpu": ["CPUExecutionProvider"], "cuda": [(_CUDA, {"use_tf32": "0"})]}
 _AT_ONCE: dict[Device, int] = {"cpu": 1, "cuda": 64}
 """Items of a run. On a CPU one stays in the cache where several do not, and its row depends on nothing beside it."""
+
+
+_SAME = 1e-6
 
 
 def threads() -> int:
@@ -38,6 +43,14 @@ def has_cuda() -> bool:
     import onnxruntime
 
     return _CUDA in onnxruntime.get_available_providers()
+
+
+@cache
+def exact_in_bytes() -> bool:
+    """Whether this processor multiplies bytes as graphs/exact_bytes.py needs it."""
+    graph, values, expected = trial()
+    found = _rows(Session(graph, "cpu")._session(1), "values", values)
+    return bool(np.abs(found - expected).max() < _SAME)
 
 
 class Session:
@@ -58,9 +71,9 @@ class Session:
     def run(self, name: str, groups: Sequence[NDArray[Any]]) -> Floats:
         """A row for each item of the graph's input ``name``; a group holds items of one shape."""
         size = self._at_once
+        if len(groups) == 1 and len(groups[0]) <= size:
+            return _rows(self._session(1 if self._small else threads()), name, groups[0])
         parts = [group[start : start + size] for group in groups for start in range(0, len(group), size)]
-        if len(parts) == 1:
-            return _rows(self._session(1 if self._small else threads()), name, parts[0])
         session = self._session(threads() if self._device == "cuda" else 1)
         return np.concatenate(list(self._callers.map(lambda part: _rows(session, name, part), parts)))
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidex.encoders.graphs import wire
+from evidex.encoders.rounding import RoundedTensor
 
 Floats = NDArray[np.float32]
 Stored = Mapping[str, Any]
@@ -27,6 +28,8 @@ class Weight:
     read: Callable[[], Floats]
     half: bool
     """Whether it is stored in half precision."""
+    rounded: RoundedTensor | None = None
+    """The same where it is stored in bytes."""
 
 
 class Graph:
@@ -50,7 +53,13 @@ class Graph:
         if found is None or found.shape != shape:
             raise ValueError(f"weights do not fit the architecture (first difference: '{name}')")
         self.used.add(name)
-        return Weight(name, shape, lambda: np.asarray(found, dtype=np.float32), found.dtype == np.float16)
+        half, rounded = found.dtype == np.float16, self.rounded_weight(name)
+        return Weight(name, shape, lambda: np.asarray(found, dtype=np.float32), half, rounded)
+
+    def rounded_weight(self, name: str) -> RoundedTensor | None:
+        """The tensor ``name`` of the file where that is in bytes."""
+        found = self._stored.get(name)
+        return found if isinstance(found, RoundedTensor) else None
 
     def input(self, name: str, kind: str, *dims: int | str) -> str:
         self._inputs.append(wire.value(name, kind, dims))
@@ -78,10 +87,12 @@ class Graph:
             self._given[name] = (lambda: make().astype(np.float16)) if half else make
         return self.floats(name) if half else name
 
-    def in_bytes(self, name: str, shape: Sequence[int], make: Callable[[], NDArray[np.uint8]]) -> str:
+    def in_bytes(
+        self, name: str, shape: Sequence[int], make: Callable[[], NDArray[Any]], *, kind: str = "uint8"
+    ) -> str:
         """The same for whole numbers of a byte."""
         if name not in self._given:
-            self._tensors.append(wire.outside(name, "uint8", shape))
+            self._tensors.append(wire.outside(name, kind, shape))
             self._given[name] = make
         return name
 
@@ -106,6 +117,12 @@ class Graph:
     def node(self, op: str, *inputs: str, domain: str = "", **attributes: wire.Attribute) -> str:
         """Add an operation; the name of what it gives."""
         return self._add(op, inputs, f"value{len(self._nodes)}", attributes, domain)
+
+    def split(self, values: str, count: int) -> list[str]:
+        """``values`` in parts of equal length along their last axis."""
+        parts = [f"value{len(self._nodes)}_{part}" for part in range(count)]
+        self._nodes.append(wire.node("Split", "", (values,), parts, {"axis": -1, "num_outputs": count}))
+        return parts
 
     def linear(self, rows: str, name: str, inputs: int, outputs: int, *, bias: bool = True) -> str:
         """A dense layer over ``rows`` (n, inputs)."""
@@ -137,5 +154,5 @@ class Graph:
     def _add(
         self, op: str, inputs: Sequence[str], output: str, attributes: Mapping[str, wire.Attribute], domain: str = ""
     ) -> str:
-        self._nodes.append(wire.node(op, domain, inputs, output, attributes))
+        self._nodes.append(wire.node(op, domain, inputs, (output,), attributes))
         return output

@@ -10,6 +10,7 @@ import numpy as np
 
 from evidex.encoders.graphs.clip import clip_image, clip_text, vit_b16
 from evidex.encoders.graphs.convolutions import Grid, convnet, efficientnet_lite, resnet50
+from evidex.encoders.graphs.exact_bytes import byte_layers, holds_bytes
 from evidex.encoders.graphs.graph import Graph, Stored
 from evidex.encoders.graphs.transformer import Shape, bert_layers
 from evidex.encoders.sizes import (
@@ -39,11 +40,11 @@ class Graphs:
     text: Graph
 
 
-def graphs_of(spec: dict[str, Any], stored: Stored, *, rounded: bool = False) -> Graphs:
+def graphs_of(spec: dict[str, Any], stored: Stored, *, rounded: bool = False, in_bytes: bool = False) -> Graphs:
     """The graphs of the model that ``spec`` describes; ValueError where ``stored`` is not exactly its weights.
 
     With ``rounded`` CLIP's image tower as we train it multiplies in bytes; texts are short and stay as they are, and
-    so does a CLIP that was not trained here.
+    so does a CLIP that was not trained here. With ``in_bytes`` a text tower that is stored in bytes is run so, exactly.
     """
     image, text = Graph(stored, rounded=rounded and spec["kind"] == "towers"), Graph(stored)
     if spec["kind"] == "clip":
@@ -57,7 +58,7 @@ def graphs_of(spec: dict[str, Any], stored: Stored, *, rounded: bool = False) ->
         dim = int(spec["dim"])
         pooled, width = _image_tower(image, spec)
         image.output(image.linear(pooled, "image_head", width, dim), dim)
-        pooled, width = _text_tower(text, spec["text_shape"])
+        pooled, width = _text_tower(text, spec["text_shape"], in_bytes=in_bytes)
         text.output(text.linear(pooled, "text_head", width, dim), dim)
         left = set()
     if surplus := sorted(set(stored) - image.used - text.used - left):
@@ -85,7 +86,7 @@ def _image_tower(graph: Graph, spec: dict[str, Any]) -> tuple[str, int]:
     raise ValueError(f"image tower '{name}' is unknown to this version; update evidex")
 
 
-def _text_tower(graph: Graph, sizes: dict[str, int]) -> tuple[str, int]:
+def _text_tower(graph: Graph, sizes: dict[str, int], *, in_bytes: bool) -> tuple[str, int]:
     """Token numbers of texts of one length, so that nothing is padded → the mean of the last layer."""
     shape = Shape(sizes["hidden"], sizes["intermediate"], sizes["layers"], sizes["heads"], "gelu", _BERT_EPSILON)
     width, name = shape.width, "text_tower.embeddings"
@@ -94,8 +95,12 @@ def _text_tower(graph: Graph, sizes: dict[str, int]) -> tuple[str, int]:
     kinds = graph.stored(f"{name}.token_type_embeddings.weight", 2, width)
     positions = graph.made(places.name, places.shape, lambda: places.read() + kinds.read()[0])
     tokens = graph.embedded(ids, graph.table(f"{name}.word_embeddings.weight", sizes["vocabulary"], width), positions)
-    tokens = graph.layer_norm(tokens, f"{name}.LayerNorm", width, _BERT_EPSILON)
-    tokens = bert_layers(graph, tokens, "text_tower.encoder.layer", shape)
+    layers = "text_tower.encoder.layer"
+    if in_bytes and holds_bytes(graph, layers, shape):
+        tokens = byte_layers(graph, tokens, f"{name}.LayerNorm", layers, shape)
+    else:
+        tokens = graph.layer_norm(tokens, f"{name}.LayerNorm", width, _BERT_EPSILON)
+        tokens = bert_layers(graph, tokens, layers, shape)
     return graph.node("ReduceMean", tokens, graph.integers(1), keepdims=0), width
 
 

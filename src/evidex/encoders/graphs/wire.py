@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Attribute = int | float | str | Sequence[int]
 
-TYPES = {"float32": 1, "uint8": 2, "int32": 6, "int64": 7, "bool": 9, "float16": 10}
+TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int32": 6, "int64": 7, "bool": 9, "float16": 10}
 """Names of element types, and ONNX's numbers for them."""
 _IR_VERSION = 10
 _OPSETS = (("", 20), ("com.microsoft", 1))
@@ -18,8 +18,11 @@ _REAL, _INTEGER, _STRING, _INTEGERS = 1, 2, 3, 7
 _EXTERNAL = 1
 
 
-def node(op: str, domain: str, inputs: Sequence[str], output: str, attributes: Mapping[str, Attribute]) -> bytes:
-    parts = [_text(1, name) for name in inputs] + [_text(2, output), _text(4, op), _text(7, domain)]
+def node(
+    op: str, domain: str, inputs: Sequence[str], outputs: Sequence[str], attributes: Mapping[str, Attribute]
+) -> bytes:
+    names = [*(_text(1, name) for name in inputs), *(_text(2, name) for name in outputs)]
+    parts = [*names, _text(4, op), _text(7, domain)]
     return b"".join([*parts, *(_block(5, _attribute(name, value)) for name, value in attributes.items())])
 
 
