@@ -41,7 +41,7 @@ from evidex.evaluation.protocol import evaluate, name_scenes
 from evidex.training.material import taught_texts, val_set
 from evidex.training.measure_domain import measure_domain, nearness_to, own_similarity, with_counts
 
-LIMIT_BYTES = 29_000_000
+LIMIT_BYTES = 34_000_000
 
 
 def main() -> int:

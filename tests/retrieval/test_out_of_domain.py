@@ -54,6 +54,7 @@ def test_a_match_is_faint_below_three_of_four_right_ones() -> None:
     known = _known(tiny_model(), matches=(0.0, 0.8))
     bar = _bar(known)
     assert bar.fair == pytest.approx(0.2)
+    assert bar.usual == pytest.approx(0.4)
     assert bar.is_faint(np.array([0.19, 0.1]))
     assert not bar.is_faint(np.array([0.21, 0.1]))
     assert bar.is_faint(np.array([np.nan]))

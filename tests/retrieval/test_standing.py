@@ -23,7 +23,7 @@ def _found(best: float) -> Partial:
 
 
 SURE, UNSURE = Judged(0.2, False, False, 0.7, 10), Judged(0.95, True, False, 0.3, 10)
-PLAIN = Case(_found(0.6), Reading(), SURE, Bar(0.2, 0.2, 0.4))
+PLAIN = Case(_found(0.6), Reading(), SURE, Bar(0.2, 0.2, 0.4, 0.5))
 OUT_OF_DOMAIN = Reading(new_words=("giraffe",))
 NOTHING = Reading(names_nothing=True)
 IN_PASSING = Reading(hardly_known=True, in_passing=("socks",))
@@ -104,9 +104,25 @@ HALF_KNOWN = replace(OUT_OF_DOMAIN, mostly_known=True)
             [Reason.LITTLE_EVIDENCE, Reason.UNCERTAIN_AT_FIRST, Reason.FAINT, Reason.OTHERS_SURER],
         ),
         (
-            replace(
-                PLAIN, judged=replace(UNSURE, unsupported=True), first=_found(0.31)
-            ),  # nearer to a match than to none
+            replace(PLAIN, judged=replace(SURE, percentile=0.86), first=_found(0.45)),  # little is alike, the best too
+            Level.LOOK_TWICE,
+            "answered",
+            [Reason.FEW_ALIKE, Reason.OTHERS_SURER],
+        ),
+        (
+            replace(PLAIN, judged=replace(SURE, percentile=0.86), first=_found(0.55)),
+            Level.PLAUSIBLE,
+            "answered",
+            [Reason.OTHERS_SURER],
+        ),
+        (
+            replace(PLAIN, judged=replace(SURE, percentile=0.84), first=_found(0.45)),
+            Level.PLAUSIBLE,
+            "answered",
+            [Reason.OTHERS_SURER],
+        ),
+        (
+            replace(PLAIN, judged=replace(UNSURE, unsupported=True), first=_found(0.31)),  # nearer to a match
             Level.LOOK_TWICE,
             "refined",
             [Reason.UNCERTAIN_AT_FIRST, Reason.FEW_ALIKE, Reason.FAINT, Reason.OTHERS_SURER],

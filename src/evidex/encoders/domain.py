@@ -35,6 +35,8 @@ WEAK = 0.1
 """Share of the right pictures that are less similar to their text than what counts as a match at all."""
 FAINT = 0.25
 """The same share for a match that may be one, but is none to rely on."""
+USUAL = 0.5
+"""The same share for a match as right answers usually have it."""
 IN_PASSING = 0.65
 """Share of all taught words that texts have in passing, too seldom to teach how the thing looks."""
 OFTEN = 0.9
@@ -104,6 +106,11 @@ class Domain:
     def fair_match(self) -> float | None:
         """A best match less similar than this is a faint one."""
         return self._match(FAINT)
+
+    @property
+    def usual_match(self) -> float | None:
+        """Half of the right answers are more similar than this."""
+        return self._match(USUAL)
 
     def _match(self, share: float) -> float | None:
         if self.matches is None:

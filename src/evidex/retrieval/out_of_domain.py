@@ -69,6 +69,8 @@ class Bar:
     """The same where it decides: a query whose best match does not reach it is refused."""
     fair: float | None = None
     """What all but the share `domain.FAINT` of right answers reach, where the floor decides."""
+    usual: float | None = None
+    """What half of the right answers reach, likewise."""
     refuses: bool = True
     """Whether a question is refused at all for being out of domain."""
 
@@ -80,7 +82,7 @@ class Bar:
         least = known.least_match
         if not (decides and refuses):
             return cls(least, refuses=refuses)
-        return cls(least, least, None if least is None else known.fair_match, refuses)
+        return cls(least, least, known.fair_match, known.usual_match, refuses)
 
     def excludes(self, scores: NDArray[np.floating]) -> bool:
         """Whether the best of ``scores``, if there is any, is no match."""
@@ -95,6 +97,10 @@ class Bar:
         if self.fair is None or self.floor is None or not len(scores):
             return False
         return bool(scores[0] >= (self.floor + self.fair) / 2)
+
+    def is_unusual(self, scores: NDArray[np.floating]) -> bool:
+        """Whether the best of ``scores``, if there is any, is less than half of the right answers have."""
+        return self.usual is not None and len(scores) > 0 and not scores[0] >= self.usual
 
     def is_faint(self, scores: NDArray[np.floating]) -> bool:
         """Whether the best of ``scores``, if there is any, is less than most right answers have."""

@@ -15,6 +15,8 @@ Verdict = Literal["answered", "refined", "abstained"]
 Tone = Literal["answered", "refined", "abstained", "unknown"]
 MIDDLE = 0.5
 """Percentile up to which a query is as certain as usual ones."""
+FEW = 0.85
+"""Percentile from which on little in the archive is like a query, if its best match is no usual one either."""
 
 
 class Level(StrEnum):
@@ -198,7 +200,8 @@ class Case:
             and bool(self.reading.ignored_words or self.reading.new_words or self.reading.in_passing),
             Reason.NEGATED: self.reading.negated is not None,
             Reason.READ_IN_PART: self.reading.in_part,
-            Reason.FEW_ALIKE: little and not unsupported and judged is not None,
+            Reason.FEW_ALIKE: (little and not unsupported and judged is not None)
+            or (percentile >= FEW and not unsupported and self.bar.is_unusual(self.first.scores)),
             Reason.FAINT: self.bar.is_faint(final.scores),
             Reason.OTHERS_SURER: percentile > MIDDLE,
         }
