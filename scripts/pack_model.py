@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file
-from ship_model import data_line, data_of, domain_of, measured, portable_card
+from ship_model import data_line, data_of, domain_of, measured, portable_card, word_table
 
 from evidex.data.sources import load_sources, markdown
 from evidex.encoders.model import Model, load_model
@@ -61,7 +61,8 @@ def main() -> int:
     sources = load_sources(data_of(arguments))
     val, taught = sources.captions[0].val, [*taught_texts(sources), *sources.texts]
     scores = {name: _scores(each, val) for name, each in (("before", model), ("after", final))}
-    final.domain = domain_of(final, sources, taught, tower=arguments.text_tower, trained=model)
+    nearness = word_table(taught, tower=arguments.text_tower, trained=model)
+    final.domain = domain_of(final, sources, taught, nearness)
     rows = measured(final, sources, model.card.get("sources", []))
     final.card = {
         "name": arguments.target.stem,

@@ -2,10 +2,10 @@
 
 ``python scripts/ship_model.py runs/compact_rsicd/model.safetensors --dataset data/rsicd``
 
-The vocabulary is cut to what fits: every piece that the training captions, further texts and the lexicon use, then the
-most common of the rest (WordPiece vocabularies are ordered by frequency). Weights are stored in half precision, the
-layers of the text tower in bytes, fitted to the captions (``--text-in-halves``: not these either); what it scores with
-and without that is measured and printed.
+The vocabulary is cut to what fits: every piece that the training captions, further texts, the lexicon and words near to
+them use, then the most common of the rest (WordPiece vocabularies are ordered by frequency). Weights are stored in half
+precision, the layers of the text tower in bytes, fitted to the captions (``--text-in-halves``: not these either); what
+it scores with and without that is measured and printed.
 The model's card holds what was measured on val after the cut, with a table of its sources; beside the weights stands
 what the captions span and how often they have each word, so that the model can tell texts it was never taught about.
 
@@ -34,6 +34,7 @@ from evidex.encoders.export import held_against_torch
 from evidex.encoders.fitted_rounding import text_rounded_for
 from evidex.encoders.model import SHIPPED, Model, load_model
 from evidex.encoders.model_file import halved
+from evidex.encoders.nearness import Nearness
 from evidex.encoders.onnx_encoder import OnnxEncoder
 from evidex.encoders.towers import TowerEncoder
 from evidex.evaluation.features import encode_images
@@ -64,7 +65,8 @@ def main() -> int:
     phrases = [" ".join((entry.phrase, *entry.alternatives)) for entry in Lexicon.load().entries]
     sources = load_sources(data_of(arguments))
     taught = [*taught_texts(sources), *sources.texts]
-    smaller = with_smaller_vocabulary(model, taught + phrases)
+    nearness = word_table(taught, tower=arguments.text_tower, trained=model)
+    smaller = with_smaller_vocabulary(model, taught + phrases + near_words(nearness))
     whole = smaller.encoder
     assert isinstance(whole, TowerEncoder)
     weights = halved(whole.weights())
@@ -82,7 +84,7 @@ def main() -> int:
         "data": data_line(rows),
         "start": "EfficientNet-Lite0 (Apache-2.0) and MiniLM-L6 (Apache-2.0)",
     }
-    final.domain = domain_of(final, sources, taught, tower=arguments.text_tower, trained=model)
+    final.domain = domain_of(final, sources, taught, nearness)
     final.save(arguments.target, half=True)
     print(f"{arguments.target}: {arguments.target.stat().st_size / 1e6:.1f} MB")
     print(f"vectors at most {difference:.1e} from those of torch")
@@ -146,15 +148,23 @@ def data_line(rows: list[dict[str, Any]]) -> str:
     return "; ".join(f"{row['name'].upper()} train ({row['images']:,} images), terms {row['terms']}" for row in rows)
 
 
-def domain_of(final: Model, sources: Sources, taught: list[str], *, tower: Path | None, trained: Model) -> Domain:
-    """What ``final`` was taught, with the word table of the pretrained ``tower``, else of the ``trained`` model."""
+def word_table(taught: list[str], *, tower: Path | None, trained: Model) -> Nearness | None:
+    """How near words are to what was ``taught``, by the pretrained ``tower``, else as the ``trained`` model has it."""
+    if tower is None:
+        return None if trained.domain is None else trained.domain.nearness
+    return nearness_to(taught, tower, "cpu", load_wordnet().nouns())
+
+
+def near_words(nearness: Nearness | None) -> list[str]:
+    return [] if nearness is None else [word for word in nearness.words if nearness.is_near(word)]
+
+
+def domain_of(final: Model, sources: Sources, taught: list[str], nearness: Nearness | None) -> Domain:
+    """What ``final`` was taught, with the table of near words."""
     others = val_set(sources)
     known = measure_domain(final, taught, others.captions)
     if known is None:
         sys.exit("the captions are too few to tell what the model was taught; train it on a larger dataset")
-    nearness = None if trained.domain is None else trained.domain.nearness
-    if tower is not None:
-        nearness = nearness_to(taught, tower, "cpu", load_wordnet().nouns())
     return replace(known.with_matches(own_similarity(final, others)), nearness=nearness)
 
 

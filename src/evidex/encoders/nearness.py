@@ -53,8 +53,8 @@ class Nearness:
         all_words, all_ranks = list(words), ranks
         if rarer_vectors is not None:
             further = np.searchsorted(np.sort(like), rarer_vectors.astype(np.float64) @ mean) / len(words)
-            near = np.flatnonzero(further >= NEAR)
-            all_words += [rarer[place] for place in near]
+            near = further >= NEAR
+            all_words += [word for word, kept in zip(rarer, near, strict=True) if kept]
             all_ranks = np.concatenate([ranks, further[near]])
         order = sorted(range(len(all_words)), key=all_words.__getitem__)
         stored = np.round(_HIGHEST * all_ranks[order]).astype(np.uint8)
