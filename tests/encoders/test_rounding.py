@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 from evidex.encoders.export import export_model
 from evidex.encoders.model import Model, load_model
 from evidex.encoders.model_file import fingerprint_of
-from evidex.encoders.rounding import RoundedTensor, rounded, with_text_in_bytes
+from evidex.encoders.rounding import RoundedTensor, rounded, still_rounded, with_text_in_bytes
 from evidex.errors import ModelError
 from tests.encoders.clip.tiny_clip import save_tiny_clip
 from tests.untrained import untrained
@@ -132,3 +132,15 @@ def test_an_export_in_bytes_is_held_against_torch(model: Model, tmp_path: Path) 
 
 def _of(model: Model) -> dict[str, np.ndarray]:
     return {name: np.asarray(value) for name, value in model.encoder.weights().items()}
+
+
+def test_weights_stay_in_bytes_until_they_change() -> None:
+    rng = np.random.default_rng(3)
+    kept, trained = (rounded(rng.normal(size=(4, 6)).astype(np.float32)) for _ in range(2))
+    other = rng.normal(size=3).astype(np.float32)
+    now = {"kept": np.asarray(kept), "trained": np.asarray(trained) + np.float32(1e-6), "other": other}
+    found = still_rounded(now, {"kept": kept, "trained": trained, "gone": kept})
+    assert found["kept"] is kept
+    assert found["trained"] is now["trained"]
+    assert found["other"] is other
+    assert set(found) == set(now)

@@ -78,7 +78,7 @@ def test_the_printed_loss_stands_beside_ours(monkeypatch: pytest.MonkeyPatch) ->
     printed = next(training_config(plan, model).loss for model in plan.model if model.name == "ELC0 as printed")
     assert (printed.ucl_target, printed.b2, printed.b3, printed.ucl_start_epoch) == ("vacuity", 1.0, 1.0, 0.0)
     ours = training_config(plan, plan.our_model()).loss
-    assert (ours.ucl_target, ours.b2, ours.b3) == ("belief", 0.3, 3.0)
+    assert (ours.ucl_target, ours.b2, ours.b3) == ("belief", 0.3, 0.3)
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def test_one_command_makes_the_report(rsicd: Path, tmp_path: Path, monkeypatch: 
     assert any(row["score"] == "own" for row in scores if row["model"] == "PAU")
     assert all(row["removed_class_auroc_mean"] for row in scores if row["score"] == "vacuity")
     content = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "UCL by belief, b2 = 0.3, b3 = 3" in content
+    assert "UCL by belief, b2 = 0.3, b3 = 0.3" in content
     found = method_table.results_of(tmp_path / "out" / "tables" / "results.json", "RSICD")
     table = method_table.method_rows(found, "RSICD")
     assert [row["method"] for row in table] == [row["model"] for row in rows if row["condition"] == "clean"]

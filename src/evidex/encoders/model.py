@@ -14,7 +14,7 @@ from evidex.encoders.domain import Domain
 from evidex.encoders.encoder import Encoder
 from evidex.encoders.engines import Chosen, EngineName, choose
 from evidex.encoders.model_file import StoredModel, fingerprint_of, halved, read_model_file, write_model_file
-from evidex.encoders.rounding import with_text_in_bytes
+from evidex.encoders.rounding import RoundedTensor, still_rounded, with_text_in_bytes
 from evidex.encoders.shipped import DEFAULT, MODELS, NAMES, shipped_path
 from evidex.encoders.unpacking import whole_model
 from evidex.errors import MissingPackageError, ModelError
@@ -46,6 +46,7 @@ class Model:
         self.card = card or {}  # how the model came about and what it scored
         self.domain = domain  # which texts it can know about, where that was measured
         self._fingerprint: str | None = None
+        self._in_bytes: dict[str, RoundedTensor] = {}  # weights that its file has in bytes
 
     @property
     def dim(self) -> int:
@@ -152,7 +153,7 @@ class Model:
 
         ``text_in_bytes`` rounds the text tower's layers: texts are faster, and the model is another one.
         """
-        spec, weights = self.encoder.spec(), self.encoder.weights()
+        spec, weights = self.encoder.spec(), still_rounded(self.encoder.weights(), self._in_bytes)
         if text_in_bytes:
             weights = with_text_in_bytes(weights)
         if half:
@@ -234,6 +235,7 @@ def _read(path: Path, device: str | None, engine: EngineName | None) -> Model:
     if not sound:
         raise ModelError(f"'{path}': the weights are not those that were saved; fetch or train it again")
     model._fingerprint = stored.fingerprint
+    model._in_bytes = {name: each for name, each in stored.weights.items() if isinstance(each, RoundedTensor)}
     return model
 
 

@@ -63,3 +63,13 @@ def _short(scales: NDArray[np.float32]) -> NDArray[np.float32]:
     bits = np.maximum(scales, np.finfo(np.float32).tiny).view(np.uint32)
     kept = (bits.astype(np.uint64) + (1 << _DROPPED_BITS) - 1) >> _DROPPED_BITS << _DROPPED_BITS
     return kept.astype(np.uint32).view(np.float32)
+
+
+def still_rounded(weights: Mapping[str, Any], before: Mapping[str, RoundedTensor]) -> dict[str, Any]:
+    """``weights`` with those in bytes that are what they were ``before``: torch computes with floats alike."""
+    same = {
+        name: each
+        for name, each in before.items()
+        if name in weights and np.array_equal(np.asarray(weights[name]), np.asarray(each))
+    }
+    return {**weights, **same}
