@@ -14,10 +14,10 @@ from evidex.locating.heat import Heat
 from evidex.locating.peaks import Spot
 from evidex.retrieval.wording import mended_words, named, offered
 
-PRESENT = 0.10
-"""Likeness that the best place must have: on mosaics four of five things that are there have it, one in eight that are
-not (docs/locate.md)."""
-SURE = 0.20
+PRESENT = 0.18
+"""Likeness that the best place must have: on mosaics nine of ten things that are there have it, one in six that are not
+(docs/locate.md)."""
+SURE = 0.30
 """Likeness of a place to rely on."""
 
 
