@@ -108,7 +108,8 @@ def test_what_shows_nothing_is_nothing_to_search_with(tmp_path: Path) -> None:
     Image.new("RGBA", (40, 40), (9, 9, 9, 0)).save(tmp_path / "clear.png")
     for name in ("placed.tif", "plain.tif", "white.png", "clear.png"):
         for ways in ((), (TileOptions(bands=(1,)),)):
-            with pytest.raises(BlankImageError, match=f"{name}' (holds no data|shows nothing): all its pixels are empty"):
+            said = f"{name}' (holds no data|shows nothing): all its pixels are empty"
+            with pytest.raises(BlankImageError, match=said):
                 read_example(str(tmp_path / name), ways)
     almost = Image.new("RGB", (40, 40), "white")
     almost.putpixel((3, 3), (255, 255, 254))
