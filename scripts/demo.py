@@ -15,7 +15,7 @@ from pathlib import Path
 DEMO = Path("demo")
 EVIDEX = Path(sys.executable).parent / "evidex"
 QUESTIONS = (
-    "planes parked next to a terminal",
+    "planes next to a runway",
     "boats in a harbor",
     "round storage tanks",
     "a river with trees on both sides",

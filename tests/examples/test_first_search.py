@@ -21,7 +21,7 @@ def test_the_notebook_runs_and_shows_hits_a_map_and_places(tmp_path: Path, monke
     assert sum("image/png" in output.get("data", {}) for output in shown) == 5
     said = _text(shown)
     assert "93 scenes indexed" in said
-    assert "planes parked next to a terminal: answered, " in said
+    assert "planes next to a runway: answered, " in said
     assert "a bowl of tomato soup: abstained, out_of_domain" in said
     assert not list(tmp_path.glob("first_search_*"))
 
