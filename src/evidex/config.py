@@ -68,6 +68,8 @@ class DataConfig(Checked):
     batches: Literal["mixed", "one source"] = "mixed"  # "one source": no batch has images of two sources
     labels_per_step: Count = 64  # images of label sources beside each batch
     texts: tuple[Name, ...] = ()  # files of further captions: what they speak of counts as taught
+    label_names: NameOrEmpty = ""  # a table of what else labels are called; half of the time one stands for its label
+    label_captions: Share = 0.0  # how often a caption of data.texts with that label stands for it
     train_split: Name = "train"
     val_split: Name = "val"
     augment: bool = True  # flips, quarter turns, small rotation and scale, colour gain and bias

@@ -17,7 +17,7 @@ from evidex.data.datasets import load_dataset
 from evidex.data.sources import load_sources
 from evidex.encoders.model import load_model
 from evidex.encoders.towers import TowerEncoder, new_compact
-from evidex.errors import ModelError
+from evidex.errors import DataError, ModelError
 from evidex.progress import silent
 from evidex.training.batches import epoch_batches, step_generator
 from evidex.training.checkpoint import _compared
@@ -108,16 +108,17 @@ def test_without_labels_and_twins_nothing_of_them_is_there(config: Config) -> No
 
 
 def test_pictures_with_labels_take_turns_and_need_no_state(several: Config) -> None:
-    sources = load_sources(several.data).labels
+    sources = load_sources(several.data)
     encoder = new_compact(several.encoder, ["a river ."])
-    lessons = prepare_labels(sources, (), encoder, per_step=7, seed=3, progress=silent)
+    config = dataclasses.replace(several.data, labels_per_step=7)
+    lessons = prepare_labels(sources, config, encoder, seed=3, progress=silent)
     assert isinstance(lessons, LabelLessons)
-    count = len(sources[0].train)
+    count = len(sources.labels[0].train)
     shown = np.concatenate([lessons.rows(step) for step in range(count)])  # seven times around
     assert sorted(shown.tolist()) == sorted(list(range(count)) * 7)
     assert all(len(set(part.tolist())) == count for part in shown.reshape(7, count))
     np.testing.assert_array_equal(lessons.rows(5), lessons.rows(5))
-    assert prepare_labels((), (), encoder, per_step=7, seed=3, progress=silent) is None
+    assert prepare_labels(dataclasses.replace(sources, labels=()), config, encoder, seed=3, progress=silent) is None
 
 
 def test_labels_in_their_forms() -> None:
@@ -194,3 +195,65 @@ def test_mentors_features_are_those_of_each_source(several: Config) -> None:
     np.testing.assert_allclose(found.image[3], expected[0], atol=1e-5)
     again = dataclasses.replace(mentored, output=several.output + "-mentored")
     assert train(again, device=CPU).history[0]["loss"]["relation"] > 0
+
+
+def _named(several: Config, folder: Path, captions: float = 0.0) -> LabelLessons:
+    """The lessons of two labels that share a name, with captions of one of them."""
+    table = folder / "names.tsv"
+    table.write_text("label\tnames\nriver\tstream|water\nlake\twater\n")
+    texts = folder / "texts.json"
+    texts.write_text(json.dumps({"texts": [{"label": "stream", "captions": ["a stream between trees ."]}]}))
+    document = json.loads((folder / "marked" / "labels.json").read_text())
+    for number, entry in enumerate(document["images"]):
+        entry["label"] = ("river", "lake", "desert")[number % 3]
+    (folder / "marked" / "labels.json").write_text(json.dumps(document))
+    data = dataclasses.replace(several.data, label_names=str(table), texts=(str(texts),), label_captions=captions)
+    lessons = prepare_labels(
+        load_sources(data), data, new_compact(several.encoder, ["a river ."]), seed=1, progress=silent
+    )
+    assert lessons is not None
+    assert lessons.names == ("desert", "lake", "river")
+    return lessons
+
+
+def test_another_name_stands_for_its_label_and_is_kept_from_no_label_it_holds_for(
+    several: Config, tmp_path: Path
+) -> None:
+    lessons = _named(several, tmp_path)
+    generator = torch.Generator().manual_seed(0)
+    drawn = [lessons.texts(generator) for _ in range(400)]
+    others = {form: name for name in ("stream", "water") for form in label_forms(name)}
+    meant = {"stream": 0, "water": 0, "river": 0}
+    for step in drawn:
+        desert, lake, river = step.texts
+        assert desert in label_forms("desert")
+        assert lake in (*label_forms("lake"), *label_forms("water"))
+        shared = {place for place, text in ((1, lake), (2, river)) if others.get(text) == "water"}
+        for row in range(3):
+            for column in range(3):
+                apart = row != column and not (column in shared and row in (1, 2))
+                assert step.exclude[row, column] == apart
+        meant[others.get(river, "river")] += 1
+    assert 160 <= meant["river"] <= 240  # half of the time its own name
+    assert min(meant.values()) >= 70
+    assert lessons.exclude.sum() == 6  # what all steps share is not changed
+
+
+def test_captions_of_pictures_that_are_not_at_hand_stand_for_their_label(several: Config, tmp_path: Path) -> None:
+    lessons = _named(several, tmp_path, captions=0.4)
+    generator = torch.Generator().manual_seed(0)
+    rivers = [lessons.texts(generator).texts[2] for _ in range(400)]
+    assert 120 <= rivers.count("a stream between trees .") <= 200
+    own = sum(text in label_forms("river") for text in rivers)
+    assert 80 <= own <= 160  # half of the rest
+    assert not any("stream" in text for text in lessons.texts(generator).texts[:2])
+
+
+def test_a_run_learns_from_names_and_captions_of_labels(several: Config, tmp_path: Path) -> None:
+    table = tmp_path / "names.tsv"
+    table.write_text("label\tnames\nriver\tstream|flowing water\n")
+    data = dataclasses.replace(several.data, label_names=str(table))
+    run = train(dataclasses.replace(several, data=data))
+    assert run.history[-1]["loss"]["labels"] > 0
+    with pytest.raises(DataError, match=r"none\.tsv"):
+        load_sources(dataclasses.replace(several.data, label_names=str(tmp_path / "none.tsv")))

@@ -115,19 +115,22 @@ def _captions(entry: dict[str, Any], where: str) -> tuple[tuple[str, ...], int]:
     return kept, len(texts) - len(kept)
 
 
-def read_texts(path: Path) -> list[str]:
-    """The captions of a file of texts alone, or those that train of a caption file in either form."""
+def read_texts(path: Path) -> list[tuple[str, str]]:
+    """The captions of a file of texts alone, or those that train of a caption file in either form.
+
+    Each after the label of its picture, an empty one where that has none.
+    """
     document = read_json(path, DataError)
     if isinstance(document, dict) and "images" in document:
-        return [
-            text for record in read_caption_file(path).records if record.split == "train" for text in record.captions
-        ]
+        trained = [record for record in read_caption_file(path).records if record.split == "train"]
+        return [(record.label or "", text) for record in trained for text in record.captions]
     entries = document.get("texts") if isinstance(document, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise DataError(
             f"'{path}' has neither a list 'texts' nor 'images'; see docs/data.md for the forms that are read"
         )
-    return [text for index, entry in enumerate(entries) for text in _captions(entry, f"'{path}', texts[{index}]")[0]]
+    places = [(entry, f"'{path}', texts[{index}]") for index, entry in enumerate(entries)]
+    return [(_label(entry, where) or "", text) for entry, where in places for text in _captions(entry, where)[0]]
 
 
 def _label(entry: dict[str, Any], where: str) -> str | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from evidex.config import DataConfig, Role, SourceConfig
 from evidex.data.datasets import Dataset, load_dataset
+from evidex.data.label_names import LabelNames
 from evidex.data.records import read_texts
 from evidex.data.val_part import RULE
 from evidex.errors import ConfigError
@@ -47,12 +48,17 @@ class Sources:
 
     captions: tuple[Source, ...]
     labels: tuple[Source, ...] = ()
-    texts: tuple[str, ...] = ()
-    """Captions without pictures, whose words count as taught."""
+    labelled_texts: tuple[tuple[str, str], ...] = ()
+    """Captions without pictures, whose words count as taught, each after its label or an empty one."""
+    label_names: LabelNames = field(default_factory=LabelNames)
 
     @property
     def all(self) -> tuple[Source, ...]:
         return self.captions + self.labels
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(text for _, text in self.labelled_texts)
 
     @property
     def words(self) -> frozenset[str]:
@@ -72,7 +78,8 @@ def load_sources(config: DataConfig) -> Sources:
     return Sources(
         tuple(source for source in sources if source.role == "captions"),
         tuple(source for source in sources if source.role == "labels"),
-        tuple(text for path in config.texts for text in read_texts(Path(path))),
+        tuple(each for path in config.texts for each in read_texts(Path(path))),
+        LabelNames.read(Path(config.label_names)) if config.label_names else LabelNames(),
     )
 
 

@@ -20,8 +20,8 @@ def label_loss(
     """Return the evidential likelihood (Eq. 5) of labels, the mean over pictures, summed over both directions.
 
     ``similarity`` (L, C) of pictures to the texts of C labels; ``label`` (L,) the place of each picture's own;
-    ``exclude`` (C, C), bool and symmetric: which labels exclude each other. A picture's evidence for its text stands
-    against that for the texts it excludes, and against that of the pictures that exclude the text.
+    ``exclude`` (C, C), bool: which labels' pictures (rows) exclude which texts (columns). A picture's evidence for its
+    text stands against that for the texts it excludes, and against that of the pictures that exclude the text.
     """
     if similarity.ndim != 2 or len(label) != len(similarity) or exclude.shape != (similarity.shape[1],) * 2:
         raise ValueError(

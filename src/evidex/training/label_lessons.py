@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from evidex.config import DataConfig
 from evidex.data.datasets import joined
+from evidex.data.label_names import captions_of
 from evidex.data.labels import exclusions, spelt_apart
-from evidex.data.sources import Source
+from evidex.data.sources import Source, Sources
 from evidex.degrade.text import takes_an
 from evidex.encoders.protocol import DualEncoder
 from evidex.errors import ConfigError
@@ -19,6 +21,23 @@ from evidex.training.mix import Mix
 from evidex.training.splits import prepare_pixels, take
 
 _LABELS = 1  # in the seed of a shuffle, so that pictures with labels and pairs share no random numbers
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A text that stands for a label."""
+
+    text: str
+    holds: np.ndarray
+    """(labels,) bool: for pictures of which labels it may be true, the one it stands for among them."""
+
+
+@dataclass(frozen=True)
+class LabelTexts:
+    """Each label as one step asks for it, and which labels' pictures (rows) are kept from which texts (columns)."""
+
+    texts: list[str]
+    exclude: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -35,6 +54,11 @@ class LabelLessons:
     mix: Mix
     per_step: int
     seed: int
+    others: tuple[tuple[Wording, ...], ...] = ()
+    """Of each label the other names."""
+    captions: tuple[tuple[Wording, ...], ...] = ()
+    """Of each label captions of pictures that are not at hand."""
+    captions_share: float = 0.0
 
     def rows(self, step: int) -> np.ndarray:
         """Which pictures ``step`` shows: the next ones of an endless row of shuffles, each a function of its number."""
@@ -47,10 +71,28 @@ class LabelLessons:
     def pictures(self, rows: np.ndarray) -> torch.Tensor:
         return take(self.pixels, rows)
 
-    def texts(self, generator: torch.Generator) -> list[str]:
-        """Each label in one of the forms it is asked in: people type "river", captions say "a river ."."""
+    def texts(self, generator: torch.Generator) -> LabelTexts:
+        """Each label in one of the forms it is asked in: people type "river", captions say "a river .".
+
+        Half of the time another name stands for the label where it has some, and in their share captions.
+        """
         drawn = torch.randint(3, (len(self.names),), generator=generator).tolist()
-        return [label_forms(name)[form] for name, form in zip(self.names, drawn, strict=True)]
+        texts = [label_forms(name)[form] for name, form in zip(self.names, drawn, strict=True)]
+        if not any((*self.others, *self.captions)):
+            return LabelTexts(texts, self.exclude)
+        exclude = self.exclude.copy()
+        for place, (kind, which) in enumerate(torch.rand(len(self.names), 2, generator=generator).tolist()):
+            captions, others = self.captions[place], self.others[place]
+            if captions and kind < self.captions_share:
+                chosen = captions[int(which * len(captions))]
+                texts[place] = chosen.text
+            elif others and kind < (1 + self.captions_share) / 2:
+                chosen = others[int(which * len(others))]
+                texts[place] = label_forms(chosen.text)[drawn[place]]
+            else:
+                continue
+            exclude[:, place] &= ~chosen.holds
+        return LabelTexts(texts, exclude)
 
 
 def label_forms(name: str) -> tuple[str, str, str]:
@@ -65,25 +107,52 @@ def label_names(sources: Sequence[Source], words: Collection[str]) -> tuple[str,
 
 
 def prepare_labels(
-    sources: Sequence[Source],
-    words: Collection[str],
-    encoder: DualEncoder,
-    *,
-    per_step: int,
-    seed: int,
-    progress: Progress,
+    sources: Sources, config: DataConfig, encoder: DualEncoder, *, seed: int, progress: Progress
 ) -> LabelLessons | None:
-    """Decode the pictures of ``sources``, their labels typed with ``words``; None without any."""
-    if not sources:
+    """Decode the pictures that have labels, and gather what stands for these; None without any."""
+    if not sources.labels:
         return None
-    dataset, names = joined([source.train for source in sources]), label_names(sources, words)
+    words = sources.words
+    dataset, names = joined([source.train for source in sources.labels]), label_names(sources.labels, words)
     place = {name: number for number, name in enumerate(names)}
     label = np.array([place[spelt_apart(record.label or "", words)] for record in dataset.records], dtype=np.int64)
-    mix = Mix(tuple(len(source.train) for source in sources), tuple(source.weight for source in sources))
+    mix = Mix(tuple(len(source.train) for source in sources.labels), tuple(source.weight for source in sources.labels))
     if not sum(mix.shown):
         raise ConfigError("no picture with a label is shown: the sources' weights are too small; raise them")
-    exclude = exclusions(names, _names_of_each(sources, words))
-    return LabelLessons(prepare_pixels(dataset, encoder, progress), names, label, exclude, mix, per_step, seed)
+    exclude = exclusions(names, _names_of_each(sources.labels, words))
+    others, captions = _wordings(names, sources, config)
+    return LabelLessons(
+        prepare_pixels(dataset, encoder, progress), names, label, exclude, mix, config.labels_per_step, seed,
+        others, captions, config.label_captions,
+    )  # fmt: skip
+
+
+def other_names(sources: Sources) -> tuple[str, ...]:
+    """What else the labels of ``sources`` are called."""
+    names = label_names(sources.labels, sources.words)
+    return tuple(sorted({other for name in names for other in sources.label_names.of(name)}))
+
+
+def _wordings(
+    names: Sequence[str], sources: Sources, config: DataConfig
+) -> tuple[tuple[tuple[Wording, ...], ...], tuple[tuple[Wording, ...], ...]]:
+    """Of each label its other names, and the captions that stand for it."""
+    table = sources.label_names
+    holding: dict[str, np.ndarray] = {}
+
+    def wording(text: str, said: str) -> Wording:
+        if said not in holding:
+            holding[said] = np.array(table.holding(names, said), dtype=bool)
+        return Wording(text, holding[said])
+
+    others = tuple(tuple(wording(other, other) for other in table.of(name)) for name in names)
+    if not config.label_captions:
+        return others, tuple(() for _ in names)
+    labelled = [(label, text) for label, text in sources.labelled_texts if label]
+    captions = tuple(
+        tuple(wording(text, label) for label, text in captions_of(name, table, labelled)) for name in names
+    )
+    return others, captions
 
 
 def _names_of_each(sources: Sequence[Source], words: Collection[str]) -> list[set[str]]:

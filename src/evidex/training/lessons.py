@@ -38,9 +38,14 @@ class Lessons:
         pixels = self._pixels(batch, label_rows, encoder, generator)
         sentences = self.split.sentences.of_caption[batch.captions.reshape(-1)]
         rows = torch.from_numpy(sentences).to(device)
-        has_twin = None
+        has_twin = labelled = None
         if self.twins or self.labels is not None:
             texts, twinned = self._texts(batch, sentences, generator)
+            if self.labels is not None and label_rows is not None:
+                asked = self.labels.texts(generator)
+                texts += asked.texts
+                label, exclude = self.labels.label[label_rows], asked.exclude
+                labelled = Labelled(torch.from_numpy(label).to(device), torch.from_numpy(exclude).to(device))
             tokens = _tokens(texts, encoder)
             has_twin = torch.from_numpy(twinned).to(device) if self.twins else None
         else:
@@ -56,7 +61,7 @@ class Lessons:
             len(batch.captions),
             image_ids=images if self.mix.repeats else None,
             has_twin=has_twin,
-            labels=self._labelled(label_rows, device),
+            labels=labelled,
             facts=None if self.facts is None else self.facts[images],
             graphs=None if graphs is None else torch.from_numpy(graphs[batch.images]).to(device),
         )
@@ -90,22 +95,15 @@ class Lessons:
         return _substituted(texts, self.config.substitute, generator) if self.config.substitute else texts
 
     def _texts(self, batch: Batch, sentences: np.ndarray, generator: torch.Generator) -> tuple[list[str], np.ndarray]:
-        """Captions, then their twins, then labels; and which captions have a twin. Who has none stands in for it."""
+        """Captions, then their twins; and which captions have a twin. Who has none stands in for it."""
         captions = self._captions(sentences, generator)
         twins: list[str | None] = []
         if self.twins:
             records = self.split.dataset.records
             others = [records[image].captions for image in batch.images] * len(batch.captions)
             twins = _twins(captions, others, generator)
-        labels = [] if self.labels is None else self.labels.texts(generator)
         shown = [twin or caption for caption, twin in zip(captions, twins, strict=False)]
-        return captions + shown + labels, np.array([twin is not None for twin in twins], dtype=bool)
-
-    def _labelled(self, rows: np.ndarray | None, device: torch.device) -> Labelled | None:
-        if self.labels is None or rows is None:
-            return None
-        label, exclude = (torch.from_numpy(each).to(device) for each in (self.labels.label[rows], self.labels.exclude))
-        return Labelled(label, exclude)
+        return captions + shown, np.array([twin is not None for twin in twins], dtype=bool)
 
 
 def _tokens(texts: list[str], encoder: DualEncoder) -> dict[str, torch.Tensor]:

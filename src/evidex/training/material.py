@@ -12,7 +12,7 @@ from evidex.data.sources import Sources
 from evidex.encoders.protocol import DualEncoder
 from evidex.methods.protocol import implementation
 from evidex.progress import Progress
-from evidex.training.label_lessons import label_forms, label_names, prepare_labels
+from evidex.training.label_lessons import label_forms, label_names, other_names, prepare_labels
 from evidex.training.lessons import Lessons
 from evidex.training.mentoring import mentor_features
 from evidex.training.mix import Mix
@@ -55,8 +55,8 @@ def taught_captions(sources: Sources) -> list[tuple[str, ...]]:
 
 def taught_texts(sources: Sources) -> list[str]:
     """The sentences that train: captions, and the labels in their forms."""
-    labels = [form for name in label_names(sources.labels, sources.words) for form in label_forms(name)]
-    return train_set(sources).captions + labels
+    names = (*label_names(sources.labels, sources.words), *other_names(sources))
+    return train_set(sources).captions + [form for name in names for form in label_forms(name)]
 
 
 def prepare(
@@ -67,14 +67,9 @@ def prepare(
     mentors = mentor_features(
         config, [source.train for source in sources.captions], split.sentences.texts, device, progress
     )
-    labels = prepare_labels(
-        sources.labels if config.loss.labels else (),
-        sources.words,
-        encoder,
-        per_step=config.data.labels_per_step,
-        seed=config.seed,
-        progress=progress,
-    )
+    labels = None
+    if config.loss.labels:
+        labels = prepare_labels(sources, config.data, encoder, seed=config.seed, progress=progress)
     val = Val(
         {source.name: prepare_split(source.val, encoder, progress) for source in sources.captions},
         {

@@ -26,7 +26,7 @@ from evidex.training.state import TrainState
 
 @dataclass(frozen=True)
 class Labelled:
-    """L pictures with labels beside the pairs: which of C each has (L,), and which exclude each other (C, C)."""
+    """L pictures with labels beside the pairs: which of C each has (L,), and which exclude the text of which (C, C)."""
 
     label: torch.Tensor
     exclude: torch.Tensor

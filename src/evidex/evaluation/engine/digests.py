@@ -12,7 +12,7 @@ from evidex.config import Config
 
 FORMAT = 1
 _YOUNGER = {  # switches that came after results were named: left out while they are as if they were not there
-    "data": ("source", "batches", "labels_per_step", "texts", "epoch"),
+    "data": ("source", "batches", "labels_per_step", "texts", "epoch", "label_names", "label_captions"),
     "loss": ("labels", "twins", "annealing"),
     "method": ("name",),
 }
@@ -39,4 +39,6 @@ def config_digest(config: Config, *beside: str | None) -> str:
         source["path"] = Path(source["path"]).name
     if "texts" in table["data"]:
         table["data"]["texts"] = [Path(path).name for path in table["data"]["texts"]]
+    if "label_names" in table["data"]:
+        table["data"]["label_names"] = Path(table["data"]["label_names"]).name
     return digest_of([FORMAT, table, *beside])

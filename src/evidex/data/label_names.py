@@ -1,0 +1,74 @@
+"""What else a label is called: one dataset's "viaduct" is somebody's "flyover" or "interchange".
+
+A table names a label in each line and, with ``|`` between them, other names for what its pictures show. A name may
+stand in several lines: then it tells none of these labels from the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evidex.documents import read_text
+from evidex.errors import DataError
+
+_HEADER = ["label", "names"]
+
+
+@dataclass(frozen=True)
+class LabelNames:
+    """Other names of labels; both in lower case with single blanks, a label however its parts are written together."""
+
+    names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> LabelNames:
+        """Read a table, tab-separated; blank lines and those that begin with ``#`` are skipped."""
+        lines = read_text(path, DataError).splitlines()
+        rows = [
+            (number, [cell.strip() for cell in line.split("\t")])
+            for number, line in enumerate(lines, 1)
+            if line.strip() and not line.startswith("#")
+        ]
+        if not rows or rows[0][1] != _HEADER:
+            raise DataError(f"'{path}' has no columns {', '.join(_HEADER)}; give such a table, separated by a tab")
+        found: dict[str, tuple[str, ...]] = {}
+        for number, cells in rows[1:]:
+            label, names = _row(cells, f"'{path}', line {number}")
+            if _glued(label) in found:
+                raise DataError(f"'{path}', line {number}: '{label}' is there twice; join the two lines")
+            found[_glued(label)] = names
+        return cls(found)
+
+    def of(self, label: str) -> tuple[str, ...]:
+        """Other names of ``label``; none where the table does not know it."""
+        return self.names.get(_glued(label), ())
+
+    def holding(self, labels: Sequence[str], said: str) -> list[bool]:
+        """Of which ``labels`` one may say ``said``: it is the label, or among its other names."""
+        wanted = _glued(said)
+        return [wanted in {_glued(label), *map(_glued, self.of(label))} for label in labels]
+
+
+def captions_of(label: str, names: LabelNames, labelled: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of ``labelled``, captions each after its own label, whose pictures ``label`` would hold for."""
+    wanted = {_glued(label), *map(_glued, names.of(label))}
+    return [(own, caption) for own, caption in labelled if _glued(own) in wanted]
+
+
+def _row(cells: list[str], where: str) -> tuple[str, tuple[str, ...]]:
+    if len(cells) != len(_HEADER) or not all(cells):
+        raise DataError(f"{where}: write a label, a tab, and its other names with | between them")
+    label, joined = cells
+    names = tuple(name.strip() for name in joined.split("|"))
+    for name in (label, *names):
+        if not name or name != " ".join(name.lower().split()):
+            raise DataError(f"{where}: '{name}' must be in lower case with single blanks")
+    if label in names or len(set(names)) != len(names):
+        raise DataError(f"{where}: '{label}' has a name twice, or its own; keep one")
+    return label, names
+
+
+def _glued(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower())).removesuffix("s")

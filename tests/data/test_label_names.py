@@ -1,0 +1,75 @@
+"""Other names of labels: what the table holds, whom a name holds for, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evidex.data.label_names import LabelNames, captions_of
+from evidex.errors import DataError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _table(folder: Path, *lines: str) -> Path:
+    path = folder / "names.tsv"
+    path.write_text("\n".join(("# a comment", "label\tnames", "", *lines)) + "\n")
+    return path
+
+
+def test_names_are_found_however_a_label_is_written(tmp_path: Path) -> None:
+    names = LabelNames.read(_table(tmp_path, "storage tanks\toil tanks|tank farm", "port\tharbour|ships"))
+    assert names.of("StorageTank") == names.of("storage_tanks") == ("oil tanks", "tank farm")
+    assert names.of("desert") == ()
+    labels = ["storagetanks", "port", "desert", "harbor"]
+    assert names.holding(labels, "oil tank") == [True, False, False, False]
+    assert names.holding(labels, "ship") == [False, True, False, False]
+    assert names.holding(labels, "desert") == [False, False, True, False]
+    assert names.holding(labels, "toothbrush") == [False] * 4
+
+
+def test_a_name_may_hold_for_several_labels(tmp_path: Path) -> None:
+    names = LabelNames.read(_table(tmp_path, "dense residential\thouses", "sparse residential\thouses|lone house"))
+    labels = ["dense residential", "sparse residential", "school"]
+    assert names.holding(labels, "houses") == [True, True, False]
+    assert names.holding(labels, "lone house") == [False, True, False]
+
+
+def test_captions_of_a_label_are_those_of_its_names_too(tmp_path: Path) -> None:
+    names = LabelNames.read(_table(tmp_path, "viaduct\toverpass|flyover"))
+    labelled = [("overpass", "an overpass ."), ("viaduct", "a viaduct ."), ("church", "a church ."), ("", "nothing .")]
+    assert captions_of("viaduct", names, labelled) == labelled[:2]
+    assert captions_of("overpass", names, labelled) == labelled[:1]
+    assert captions_of("park", LabelNames(), labelled) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("port", "write a label, a tab"),
+        ("port\t", "write a label, a tab"),
+        ("port\tHarbour", "lower case"),
+        ("port\tharbour||docks", "lower case"),
+        ("port\tharbour|port", "twice, or its own"),
+        ("port\tdocks|docks", "twice, or its own"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
+    with pytest.raises(DataError, match=said) as caught:
+        LabelNames.read(_table(tmp_path, line))
+    assert "line 4" in str(caught.value)
+
+
+def test_a_label_stands_in_one_line_and_the_columns_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="'ports' is there twice"):
+        LabelNames.read(_table(tmp_path, "port\tharbour", "ports\tdocks"))
+    (tmp_path / "bare.tsv").write_text("port\tharbour\n")
+    with pytest.raises(DataError, match="no columns label, names"):
+        LabelNames.read(tmp_path / "bare.tsv")
+
+
+def test_the_table_that_the_recipe_names_can_be_read() -> None:
+    names = LabelNames.read(ROOT / "configs" / "label_names.tsv")
+    assert "flyover" in names.of("viaduct")
+    assert sum(names.holding(["dense residential", "medium residential", "sparse residential"], "houses")) == 3
