@@ -52,6 +52,7 @@ def main() -> int:
         "--dataset", required=True, nargs="+", help="the datasets it was trained on, the main one first"
     )
     parser.add_argument("--labels", default=[], nargs="+", help="those it learned the labels of")
+    parser.add_argument("--label-names", default="", help="table of other names of the labels, as data.label_names")
     parser.add_argument("--texts", default=[], nargs="+", help="files of further captions, as data.texts")
     parser.add_argument("--text-tower", type=Path, help="folder of the pretrained text tower, if the run has no table")
     parser.add_argument("--counts-only", action="store_true", help="only count how often each word was taught")
@@ -124,7 +125,9 @@ def scores_of(model: Model, sources: Sources) -> dict[str, Any]:
 def data_of(arguments: argparse.Namespace) -> DataConfig:
     labels = [SourceConfig(path, role="labels") for path in arguments.labels]
     return DataConfig(
-        source=(*(SourceConfig(path) for path in arguments.dataset), *labels), texts=tuple(arguments.texts)
+        source=(*(SourceConfig(path) for path in arguments.dataset), *labels),
+        texts=tuple(arguments.texts),
+        label_names=arguments.label_names,
     )
 
 

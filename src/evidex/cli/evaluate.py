@@ -47,8 +47,8 @@ def command(
         typer.Option(help="Instead: ask the pictures the questions of this table and judge hits and verdicts."),
     ] = None,
     half: Annotated[
-        str | None, typer.Option(help="Of the questions only those to 'tune' on, or those 'held' back for one look.")
-    ] = None,
+        str, typer.Option(help="Which questions: those to 'tune' on, those 'held' back for one look, or 'both'.")
+    ] = "tune",
 ) -> None:
     """Measure recall in both directions, and each uncertainty score beside its baselines."""
     from evidex.cli.console import output_console
@@ -126,7 +126,7 @@ def _model(name: str, tokenizer: str, activation: str, device: str | None) -> Mo
 
 def _ask(
     questions: Path,
-    half: str | None,
+    half: str,
     model: str,
     data: Dataset,
     batch_size: int,
@@ -146,7 +146,7 @@ def _ask(
     with progress_bar("Encoding") as progress:
         replies = ask(encoder, data, subjects, source=model, batch_size=batch_size, progress=progress)
     result = result_of(replies)
-    title = f"{len(replies.asked)} questions{'' if half is None else f' ({half})'}: {data.name} {data.split}, {model}"
+    title = f"{len(replies.asked)} questions ({half}): {data.name} {data.split}, {model}"
     print_result(result, output_console(), title)
     subject = {"model": model, "dataset": data.name, "split": data.split, "half": half}
     _write({**subject, **result.to_json()}, json_path)

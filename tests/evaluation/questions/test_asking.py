@@ -111,14 +111,15 @@ def test_the_command_prints_and_writes_the_figures(
         "\t".join(["half", "kind", "form", "labels", *WAYS]),
         "tune\tpresent\tword\tpark\tlake\ta lake\t\t\t",
         "tune\tabsurd\tword\t\tcat\t\t\t\t",
+        "held\tabsurd\tword\t\tdog\t\t\t\t",
     ]
     table.write_text("\n".join(lines))
     target = tmp_path / "out.json"
     monkeypatch.setenv("COLUMNS", "200")
     cli.command(folder, model=str(tmp_path / "model.safetensors"), questions=table, json_path=target)
     shown = capsys.readouterr().out
-    assert "3 questions: labelled val" in shown
+    assert "3 questions (tune): labelled val" in shown
     assert "absurd, given without a doubt" in shown
     written = json.loads(target.read_text())
-    assert (written["dataset"], written["half"], len(written["answers"])) == ("labelled", None, 3)
+    assert (written["dataset"], written["half"], len(written["answers"])) == ("labelled", "tune", 3)
     assert np.isclose(written["all"]["first_five"]["share"], np.mean([a["fit"] for a in written["answers"][:2]]))

@@ -44,18 +44,19 @@ def plain(label: str | None) -> str:
     return "".join(filter(str.isalnum, label or "")).lower()
 
 
-def read_subjects(path: Path, half: Half | None = None) -> tuple[Topic, ...]:
+def read_subjects(path: Path, half: Half | Literal["both"] = "both") -> tuple[Topic, ...]:
     """The subjects in the file, or those of one half; lines that begin with # are comments."""
-    if half is not None and half not in HALVES:
-        raise InputError(f"half '{half}' is unknown; use {' or '.join(HALVES)}")
+    if half not in ("both", *HALVES):
+        raise InputError(f"half '{half}' is unknown; use {', '.join(HALVES)} or both")
     lines = read_text(path, DataError, most=_LARGEST).splitlines()
     rows = [(number, line.split("\t")) for number, line in enumerate(lines, 1) if line and not line.startswith("#")]
     if not rows or tuple(rows[0][1]) != _COLUMNS:
         raise DataError(f"'{path}' has no columns {', '.join(_COLUMNS)}; give such a table, separated by tabs")
     subjects = [_subject(cells, f"'{path}', line {number}") for number, cells in rows[1:]]
-    chosen = tuple(subject for subject in subjects if half in (None, subject.half))
+    chosen = tuple(subject for subject in subjects if half in ("both", subject.half))
     if not chosen:
-        raise DataError(f"'{path}' holds no question{'' if half is None else f' in the half to {half}'}; add some")
+        missing = "" if half == "both" else f" whose half is '{half}'"
+        raise DataError(f"'{path}' holds no question{missing}; add some, or choose --half")
     return chosen
 
 
