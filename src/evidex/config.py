@@ -152,6 +152,7 @@ class TrainConfig(Checked):
     """How the weights move."""
 
     epochs: Count = 40
+    learns: Literal["both", "texts"] = "both"  # texts: pictures keep their vectors, their tower is locked
     batch_size: BatchSize = 128  # K, over all processes
     chunk_size: CountOrZero = 0  # pairs encoded at a time (feature caching); 0 = the whole batch
     learning_rate: Positive = 1e-6
@@ -186,6 +187,11 @@ class Config(Checked):
         super().__post_init__()
         if self.train.whiten and self.encoder.kind == "clip":
             raise ConfigError(f"train.whiten = {self.train.whiten} changes the heads of towers; set 0 for clip")
+        if self.train.learns == "texts" and (self.train.whiten or self.encoder.dropout or self.encoder.kind == "clip"):
+            raise ConfigError(
+                'train.learns = "texts" keeps the vectors of pictures, which train.whiten and encoder.dropout change; '
+                "set both to 0, for towers of evidex's own"
+            )
         if self.data.epoch == "pairs" and self.data.captions_per_image > 1:
             raise ConfigError(
                 f'data.captions_per_image = {self.data.captions_per_image} with data.epoch = "pairs" would show pairs '

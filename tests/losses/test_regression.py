@@ -41,3 +41,12 @@ def test_the_shared_space_does_not_depend_on_the_order_of_rows() -> None:
     image, text = _unit(30, 6, 0), _unit(30, 6, 1)
     turned, _ = shared_space(image.flip(0), text.flip(0), 4)
     np.testing.assert_allclose(turned.flip(0), shared_space(image, text, 4)[0], atol=1e-5)
+
+
+def test_a_space_that_is_large_enough_is_not_turned() -> None:
+    image, text = _unit(30, 6, 0), _unit(30, 6, 1)
+    for dim in (6, 9):
+        wide_image, wide_text = shared_space(image, text, dim)
+        for wide, rows in ((wide_image, image), (wide_text, text)):
+            assert torch.equal(wide[:, :6], rows)
+            assert not wide[:, 6:].any()

@@ -68,3 +68,38 @@ def test_what_was_known_before_still_is(config: Config, tmp_path: Path) -> None:
     before = domain_before(_on(config, str(tmp_path / "before.safetensors"), dim=plain.dim))
     assert before is not None
     assert before.words == {"a", "quarry"}
+
+
+def test_a_locked_tower_gives_pictures_the_vectors_they_had(config: Config, whole: Whole) -> None:
+    source = str(whole.run.model_path)
+    started = replace(
+        config,
+        encoder=EncoderConfig(kind="model", source=source, dim=16),
+        train=replace(config.train, epochs=1, learns="texts"),
+    )
+    run = train(started, device=torch.device("cpu"))
+    before = load_model(whole.run.model_path, engine="torch").encoder.weights()
+    after = run.model.encoder.weights()
+    same = {name: np.array_equal(np.asarray(before[name]), np.asarray(after[name])) for name in before}
+    assert all(is_same for name, is_same in same.items() if name.startswith("image"))
+    assert not any(is_same for name, is_same in same.items() if name.startswith(("text_tower.encoder", "text_head")))
+    for changed in ({"dropout": 0.1}, {"kind": "clip", "source": "x"}):
+        with pytest.raises(ConfigError, match="keeps the vectors of pictures"):
+            replace(started, encoder=replace(started.encoder, **changed))  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="keeps the vectors of pictures"):
+        replace(started, train=replace(started.train, whiten=0.1))
+
+
+def test_a_batch_in_chunks_teaches_a_locked_model_the_same(config: Config, whole: Whole) -> None:
+    """The batch norms of a locked tower do not look at the batch, so that it may be cut."""
+    weights = []
+    for chunk in (0, 8):
+        started = replace(
+            config,
+            output=f"{config.output}-{chunk}",
+            encoder=EncoderConfig(kind="model", source=str(whole.run.model_path), dim=16),
+            train=replace(config.train, epochs=1, learns="texts", chunk_size=chunk),
+        )
+        weights.append(train(started, device=torch.device("cpu")).model.encoder.weights())
+    for name, value in weights[0].items():
+        np.testing.assert_allclose(np.asarray(value), np.asarray(weights[1][name]), atol=2e-4, err_msg=name)

@@ -30,7 +30,7 @@ def build_optimizer(encoder: DualEncoder, scale: nn.Parameter, config: TrainConf
         "text": config.text_learning_rate or config.learning_rate,
         "head": config.head_learning_rate or config.learning_rate,
     }
-    named = list(encoder.named_parameters())
+    named = [(name, parameter) for name, parameter in encoder.named_parameters() if parameter.requires_grad]
     depths = _depths([name for name, _ in named])
     groups: dict[tuple[str, int, bool], list[nn.Parameter]] = {}
     for name, parameter in named:
@@ -78,6 +78,13 @@ def _part(name: str) -> str:
     if name.startswith(("head", "image_head", "text_head", "logit_scale")):
         return "head"
     return "image" if name.startswith(("image", "clip.vision", "clip.visual")) else "text"
+
+
+def lock_images(encoder: DualEncoder) -> None:
+    """Keep all that a picture's vector comes from as it is."""
+    for name, parameter in encoder.named_parameters():
+        if name.startswith("image_head") or _part(name) == "image":
+            parameter.requires_grad_(False)
 
 
 class WeightAverage:

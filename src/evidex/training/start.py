@@ -7,13 +7,14 @@ from pathlib import Path
 
 from torch import nn
 
-from evidex.config import Config, EncoderConfig
+from evidex.config import Config
 from evidex.encoders.domain import Domain
 from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.towers import TowerEncoder, from_pretrained_towers, new_compact
 from evidex.errors import ConfigError
 from evidex.methods.protocol import implementation
 from evidex.training.distributed import World
+from evidex.training.schedule import lock_images
 
 
 def build_start(config: Config, texts: list[str], captions: Sequence[Sequence[str]] = ()) -> DualEncoder:
@@ -21,7 +22,10 @@ def build_start(config: Config, texts: list[str], captions: Sequence[Sequence[st
 
     ``captions`` are those of each picture.
     """
-    return implementation(config.method_name).wrap(_plain(config, texts), captions)
+    encoder = implementation(config.method_name).wrap(_plain(config, texts), captions)
+    if config.train.learns == "texts":
+        lock_images(encoder)
+    return encoder
 
 
 def domain_before(config: Config) -> Domain | None:
@@ -35,7 +39,7 @@ def domain_before(config: Config) -> Domain | None:
 
 def _plain(config: Config, texts: list[str]) -> DualEncoder:
     if config.encoder.kind == "model":
-        return _of_model(config.encoder)
+        return _of_model(config)
     if config.encoder.kind == "clip":
         from evidex.encoders.clip.encoder import ClipEncoder
 
@@ -50,15 +54,21 @@ def _plain(config: Config, texts: list[str]) -> DualEncoder:
         if config.encoder.kind == "towers"
         else new_compact(config.encoder, texts)
     )
-    encoder.freeze_batch_norm = config.encoder.freeze_batch_norm
+    encoder.freeze_batch_norm = _freezes(config)
     return encoder
 
 
-def _of_model(settings: EncoderConfig) -> DualEncoder:
+def _freezes(config: Config) -> bool:
+    """Whether batch norms keep their statistics: where the pictures' tower is locked, these are a part of it."""
+    return config.encoder.freeze_batch_norm or config.train.learns == "texts"
+
+
+def _of_model(config: Config) -> DualEncoder:
     """The encoder of a model that was trained before, with the dropout that is asked for now."""
     from evidex.encoders.model import load_model
     from evidex.encoders.torch_engine import torch_encoder
 
+    settings = config.encoder
     encoder = load_model(settings.source or None, device="cpu").encoder
     spec = encoder.spec()
     if spec["kind"] not in ("towers", "clip"):
@@ -69,7 +79,7 @@ def _of_model(settings: EncoderConfig) -> DualEncoder:
         spec = {**spec, "dropout": settings.dropout}
     started = torch_encoder(spec, encoder.weights())
     if isinstance(started, TowerEncoder):
-        started.freeze_batch_norm = settings.freeze_batch_norm
+        started.freeze_batch_norm = _freezes(config)
     return started
 
 
@@ -79,7 +89,7 @@ def check_batch(config: Config, world: World) -> None:
     if size % world.size:
         raise ConfigError(f"train.batch_size = {size} does not divide over {world.size} processes; choose a multiple")
     split = world.size > 1 or 0 < chunk < size
-    if split and config.encoder.kind != "clip" and not config.encoder.freeze_batch_norm:
+    if split and config.encoder.kind != "clip" and not _freezes(config):
         raise ConfigError(
             "a batch in chunks or processes gives batch norm other statistics; set encoder.freeze_batch_norm = true"
         )

@@ -114,7 +114,8 @@ def compute_gradients(
     parts = _loss(image, text, pairs, implementation(config.method_name), lesson)
     parts.total.backward()
 
-    _return_gradient(image_chunk, images, zimg, own_image, seed, bf16, encoder)
+    if config.train.learns == "both":
+        _return_gradient(image_chunk, images, zimg, own_image, seed, bf16, encoder)
     _return_gradient(text_chunk, texts, ztxt, own_text, seed + 1, bf16, encoder)
     for parameter in (scale, *encoder.loss_parameters()):
         if parameter.grad is not None:

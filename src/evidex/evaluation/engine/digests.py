@@ -15,6 +15,7 @@ _YOUNGER = {  # switches that came after results were named: left out while they
     "data": ("source", "batches", "labels_per_step", "texts", "epoch", "label_names", "label_captions"),
     "loss": ("labels", "twins", "annealing"),
     "method": ("name",),
+    "train": ("learns",),
 }
 _DIGITS = 16
 
