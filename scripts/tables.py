@@ -8,7 +8,7 @@ A table stands between two comments. The first names the file of results and, co
     where: seed = 0
     -->
 
-``where`` keeps the rows with that value. What stands before a value that is missing, back to the value before it, is
+``where`` keeps the rows with that value, and ``{name:.1f}`` one digit after the point. What stands before a value that is missing, back to the value before it, is
 left out with it. ``--check`` writes nothing and says which files differ.
 """
 
@@ -24,7 +24,7 @@ from evidex.files import write_atomic
 
 ROOT = Path(__file__).resolve().parents[1]
 _BLOCK = re.compile(r"(<!-- table: (?P<file>\S+)\n(?P<columns>.*?)-->\n)(?P<table>.*?)(<!-- end -->)", re.DOTALL)
-_FIELD = re.compile(r"(?P<before>[^{}]*)\{(?P<name>\w+)\}")
+_FIELD = re.compile(r"(?P<before>[^{}]*)\{(?P<name>\w+)(?::\.(?P<digits>\d)f)?\}")
 
 
 def main() -> int:
@@ -63,9 +63,14 @@ def _table(file: str, columns: str) -> str:
 
 def _cell(contents: str, row: dict[str, str]) -> str:
     """Fill ``contents``; a missing value takes with it what joins it to the value before."""
-    parts = [match["before"] + row[match["name"]] for match in _FIELD.finditer(contents) if row[match["name"]]]
+    parts = [match["before"] + _value(row, match) for match in _FIELD.finditer(contents) if row[match["name"]]]
     rest = _FIELD.sub("", contents)
     return "".join(parts) + (rest if parts else "")
+
+
+def _value(row: dict[str, str], field: re.Match[str]) -> str:
+    value = row[field["name"]]
+    return value if field["digits"] is None else f"{float(value):.{field['digits']}f}"
 
 
 if __name__ == "__main__":

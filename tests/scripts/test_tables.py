@@ -20,6 +20,8 @@ def test_a_table_is_made_of_the_rows_and_columns_it_names(tmp_path: Path, monkey
     text = f"before\n{head}old\n<!-- end -->\nafter"
     rows = "| run | RSUM |\n| --- | --- |\n| **a, b** | 150.0 ± 1.6 |\n| **c** | 139.2 |\n"
     assert tables.filled(text) == f"before\n{head}{rows}<!-- end -->\nafter"
+    head = "<!-- table: runs.csv\nRSUM: {mean:.0f} ± {sd:.2f}\n-->\n"
+    assert tables.filled(f"{head}<!-- end -->").endswith("| 150 ± 1.60 |\n| 139 |\n| 1 ± 2.00 |\n<!-- end -->")
 
 
 def test_the_model_card_tells_what_was_measured_in_tables_alone() -> None:

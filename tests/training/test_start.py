@@ -16,6 +16,7 @@ from evidex.encoders.model import Model, load_model
 from evidex.encoders.towers import TowerEncoder
 from evidex.errors import ConfigError
 from evidex.training.loop import train
+from evidex.training.material import shows_vectors
 from evidex.training.start import build_start, domain_before
 from tests.retrieval.archive import tiny_model
 from tests.training.conftest import Whole
@@ -85,9 +86,29 @@ def test_a_locked_tower_gives_pictures_the_vectors_they_had(config: Config, whol
     assert not any(is_same for name, is_same in same.items() if name.startswith(("text_tower.encoder", "text_head")))
     for changed in ({"dropout": 0.1}, {"kind": "clip", "source": "x"}):
         with pytest.raises(ConfigError, match="keeps the vectors of pictures"):
-            replace(started, encoder=replace(started.encoder, **changed))  # type: ignore[arg-type]
+            replace(started, encoder=replace(started.encoder, **changed))
     with pytest.raises(ConfigError, match="keeps the vectors of pictures"):
         replace(started, train=replace(started.train, whiten=0.1))
+
+
+def test_vectors_that_are_computed_once_teach_what_pictures_do(
+    config: Config, whole: Whole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = []
+    for once in (True, False):
+        started = replace(
+            config,
+            output=f"{config.output}-{once}",
+            data=replace(config.data, augment=False),
+            encoder=EncoderConfig(kind="model", source=str(whole.run.model_path), dim=16),
+            train=replace(config.train, epochs=1, learns="texts"),
+        )
+        assert shows_vectors(started)
+        if not once:
+            monkeypatch.setattr("evidex.training.material.shows_vectors", lambda _: False)
+        weights.append(train(started, device=torch.device("cpu")).model.encoder.weights())
+    for name, value in weights[0].items():
+        np.testing.assert_allclose(np.asarray(value), np.asarray(weights[1][name]), atol=2e-4, err_msg=name)
 
 
 def test_a_batch_in_chunks_teaches_a_locked_model_the_same(config: Config, whole: Whole) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
 from evidex.config import Config
@@ -16,8 +17,10 @@ from evidex.training.label_lessons import label_forms, label_names, other_names,
 from evidex.training.lessons import Lessons
 from evidex.training.mentoring import mentor_features
 from evidex.training.mix import Mix
-from evidex.training.splits import prepare_pixels, prepare_split
+from evidex.training.splits import prepare_pixels, prepare_split, take
 from evidex.training.validation import LabelVal, Val
+
+_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
@@ -59,17 +62,35 @@ def taught_texts(sources: Sources) -> list[str]:
     return train_set(sources).captions + [form for name in names for form in label_forms(name)]
 
 
+def shows_vectors(config: Config) -> bool:
+    """Whether each picture has one vector in all of the run: its tower is locked, and no picture is varied."""
+    return config.train.learns == "texts" and not (config.data.augment or config.data.degrade)
+
+
+@torch.inference_mode()
+def vectors_of(pixels: np.ndarray | torch.Tensor, encoder: DualEncoder) -> torch.Tensor:
+    """What the encoder makes of pictures, computed once instead of at every step."""
+    encoder.eval()
+    places = range(0, len(pixels), _AT_ONCE)
+    parts = [take(pixels, np.arange(start, min(start + _AT_ONCE, len(pixels)))) for start in places]
+    return torch.cat([encoder.image_outputs(part.to(encoder.device)) for part in parts]).clone()
+
+
 def prepare(
     config: Config, sources: Sources, encoder: DualEncoder, device: torch.device, progress: Progress
 ) -> TrainingMaterial:
     """Decode the pictures, tokenise the sentences and ask the mentors, or take all that from the cache."""
     split = prepare_split(train_set(sources), encoder, progress)
+    if shows_vectors(config):
+        split = replace(split, pixels=vectors_of(split.pixels, encoder))
     mentors = mentor_features(
         config, [source.train for source in sources.captions], split.sentences.texts, device, progress
     )
     labels = None
     if config.loss.labels:
         labels = prepare_labels(sources, config.data, encoder, seed=config.seed, progress=progress)
+        if labels is not None and shows_vectors(config):
+            labels = replace(labels, pixels=vectors_of(labels.pixels, encoder))
     val = Val(
         {source.name: prepare_split(source.val, encoder, progress) for source in sources.captions},
         {

@@ -36,8 +36,8 @@ class Labelled:
 class Pairs:
     """One step's pairs on the device: K pictures, and m · K captions as m pairings one after another.
 
-    ``pixels`` holds L pictures with labels after those; ``tokens`` the captions' twins, as many as there are captions,
-    and the C labels.
+    ``pixels`` holds L pictures with labels after those, or instead of all of them the vectors (n, dim) that a locked
+    tower makes; ``tokens`` the captions' twins, as many as there are captions, and the C labels.
     """
 
     pixels: torch.Tensor
@@ -96,6 +96,8 @@ def compute_gradients(
     whole = len(images) == 1  # then the first run's graph is kept instead of running again
 
     def image_chunk(part: slice) -> torch.Tensor:
+        if pairs.pixels.ndim == 2:
+            return pairs.pixels[part]
         if pairs.graphs is not None:
             return encoder.image_features_with(pairs.pixels[part], pairs.graphs[part])
         return encoder.image_outputs(pairs.pixels[part])
