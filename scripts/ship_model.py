@@ -79,6 +79,7 @@ def main() -> int:
     final.card = {
         "name": "compact",
         "training": portable_card(model.card),
+        **training_before(model.card),
         "val": scores["final"],
         "val_in_halves": scores["in halves"],
         "sources": (rows := measured(final, sources, model.card.get("sources", []))),
@@ -186,6 +187,14 @@ def portable_card(card: dict[str, Any]) -> dict[str, Any]:
         for key, value in config["mentors"].items()
     }
     return {**card, "config": config}
+
+
+def training_before(card: dict[str, Any]) -> dict[str, Any]:
+    """How the model was trained that this one began as; nothing where it began from towers."""
+    encoder = card.get("config", {}).get("encoder", {})
+    if encoder.get("kind") != "model":
+        return {}
+    return {"before": load_model(encoder["source"] or None, device="cpu").card.get("training", {})}
 
 
 def with_smaller_vocabulary(model: Model, captions: list[str]) -> Model:

@@ -8,8 +8,8 @@ A table stands between two comments. The first names the file of results and, co
     where: seed = 0
     -->
 
-``where`` keeps the rows with that value, and ``{name:.1f}`` one digit after the point. What stands before a value that is missing, back to the value before it, is
-left out with it. ``--check`` writes nothing and says which files differ.
+``where`` keeps the rows with that value, and ``{name:.1f}`` one digit after the point. What stands before a value that
+is missing, back to the value before it, is left out with it. ``--check`` writes nothing and says which files differ.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ship_model import main
+from ship_model import main, training_before
 
 from evidex.data.datasets import load_dataset
 from evidex.encoders.domain import Domain, words_of
@@ -48,3 +48,13 @@ def test_counts_are_given_to_a_model_that_has_none(tmp_path: Path, monkeypatch: 
     assert (new.domain.counts["zebra"], new.domain.counts["violin"]) == (2, 0)
     word = max(words_of(captions), key=lambda each: sum(each in text.split() for text in captions))
     assert new.domain.counts[word] >= sum(word in words_of([text]) for text in set(captions))
+
+
+def test_a_model_that_was_trained_on_tells_how_it_was_before(tmp_path: Path) -> None:
+    plain = tiny_model()
+    training = {"config": {"seed": 7}, "epoch": 3}
+    Model(plain.encoder, plain.temperature, card={"training": training}).save(tmp_path / "old.safetensors")
+    source = str(tmp_path / "old.safetensors")
+    assert training_before({"config": {"encoder": {"kind": "model", "source": source}}}) == {"before": training}
+    assert training_before({"config": {"encoder": {"kind": "towers"}}}) == {}
+    assert training_before({"members": ["a"]}) == {}
