@@ -29,6 +29,7 @@ from evidex.config import DataConfig, SourceConfig
 from evidex.data.sources import Sources, load_sources, markdown
 from evidex.degrade import Lexicon
 from evidex.degrade.wordnet import load_wordnet
+from evidex.encoders.averaging import averaged
 from evidex.encoders.domain import Domain
 from evidex.encoders.export import held_against_torch
 from evidex.encoders.fitted_rounding import text_rounded_for
@@ -56,6 +57,7 @@ def main() -> int:
     parser.add_argument("--texts", default=[], nargs="+", help="files of further captions, as data.texts")
     parser.add_argument("--text-tower", type=Path, help="folder of the pretrained text tower, if the run has no table")
     parser.add_argument("--counts-only", action="store_true", help="only count how often each word was taught")
+    parser.add_argument("--with-start", action="store_true", help="the mean with the model that it was trained on from")
     parser.add_argument("--text-in-halves", action="store_true", help="round no layer of the text tower to bytes")
     parser.add_argument("--target", type=Path, default=SHIPPED)
     arguments = parser.parse_args()
@@ -63,6 +65,8 @@ def main() -> int:
         return count(arguments)
 
     model = load_model(arguments.model, device="cpu", engine="torch")
+    if arguments.with_start:
+        model = mean_with_start(model)
     phrases = [" ".join((entry.phrase, *entry.alternatives)) for entry in Lexicon.load().entries]
     sources = load_sources(data_of(arguments))
     taught = [*taught_texts(sources), *sources.texts]
@@ -187,6 +191,17 @@ def portable_card(card: dict[str, Any]) -> dict[str, Any]:
         for key, value in config["mentors"].items()
     }
     return {**card, "config": config}
+
+
+def mean_with_start(model: Model) -> Model:
+    """The mean of the weights of ``model`` and of the one that it began as."""
+    encoder = model.card.get("config", {}).get("encoder", {})
+    if encoder.get("kind") != "model":
+        sys.exit("the model began from towers; ship it without --with-start")
+    both = [model.encoder, load_model(encoder["source"] or None, device="cpu", engine="torch").encoder]
+    towers = [each for each in both if isinstance(each, TowerEncoder)]
+    card = {**model.card, "mean_with_start": True}
+    return Model(averaged(towers), model.temperature, card=card, domain=model.domain)
 
 
 def training_before(card: dict[str, Any]) -> dict[str, Any]:

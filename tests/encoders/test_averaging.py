@@ -43,3 +43,12 @@ def test_models_of_different_shapes_have_no_mean() -> None:
         averaged([_encoder(0), _encoder(0, dim=16)])
     with pytest.raises(ModelError, match="no models"):
         averaged([])
+
+
+def test_dropout_is_no_part_of_the_shape() -> None:
+    one = _encoder(1)
+    other = TowerEncoder({**one.spec(), "dropout": 0.3})
+    other.load_state_dict(one.state_dict())
+    assert all(
+        torch.equal(value, one.state_dict()[name]) for name, value in averaged([one, other]).state_dict().items()
+    )

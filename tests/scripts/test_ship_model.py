@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ship_model import main, training_before
+import torch
+from ship_model import main, mean_with_start, training_before
 
 from evidex.data.datasets import load_dataset
 from evidex.encoders.domain import Domain, words_of
 from evidex.encoders.model import Model, load_model
+from evidex.encoders.towers import TowerEncoder
 from evidex.scenes import render_archive
 from tests.retrieval.archive import tiny_model
 
@@ -58,3 +60,22 @@ def test_a_model_that_was_trained_on_tells_how_it_was_before(tmp_path: Path) -> 
     assert training_before({"config": {"encoder": {"kind": "model", "source": source}}}) == {"before": training}
     assert training_before({"config": {"encoder": {"kind": "towers"}}}) == {}
     assert training_before({"members": ["a"]}) == {}
+
+
+def test_the_mean_with_the_start_lies_halfway(tmp_path: Path) -> None:
+    start = tiny_model()
+    start.save(tmp_path / "start.safetensors")
+    encoder = load_model(tmp_path / "start.safetensors", engine="torch").encoder
+    assert isinstance(encoder, TowerEncoder)
+    with torch.no_grad():
+        for parameter in encoder.text_head.parameters():
+            parameter.add_(1.0)
+    source = str(tmp_path / "start.safetensors")
+    run = Model(encoder, start.temperature, card={"config": {"encoder": {"kind": "model", "source": source}}})
+    half = mean_with_start(run)
+    before = start.encoder.weights()
+    for name, value in half.encoder.weights().items():
+        np.testing.assert_allclose(value, np.asarray(before[name]) + 0.5 * name.startswith("text_head"), atol=1e-6)
+    assert half.card["mean_with_start"] is True
+    with pytest.raises(SystemExit, match="without --with-start"):
+        mean_with_start(Model(encoder, start.temperature))
