@@ -57,7 +57,7 @@ def main() -> int:
     parser.add_argument("--texts", default=[], nargs="+", help="files of further captions, as data.texts")
     parser.add_argument("--text-tower", type=Path, help="folder of the pretrained text tower, if the run has no table")
     parser.add_argument("--counts-only", action="store_true", help="only count how often each word was taught")
-    parser.add_argument("--with-start", action="store_true", help="the mean with the model that it was trained on from")
+    parser.add_argument("--with-start", type=Path, metavar="START", help="the model it began as: ship their mean")
     parser.add_argument("--text-in-halves", action="store_true", help="round no layer of the text tower to bytes")
     parser.add_argument("--target", type=Path, default=SHIPPED)
     arguments = parser.parse_args()
@@ -65,8 +65,9 @@ def main() -> int:
         return count(arguments)
 
     model = load_model(arguments.model, device="cpu", engine="torch")
-    if arguments.with_start:
-        model = mean_with_start(model)
+    started = load_model(arguments.with_start, device="cpu", engine="torch") if arguments.with_start else None
+    if started is not None:
+        model = mean_of(model, started)
     phrases = [" ".join((entry.phrase, *entry.alternatives)) for entry in Lexicon.load().entries]
     sources = load_sources(data_of(arguments))
     taught = [*taught_texts(sources), *sources.texts]
@@ -83,7 +84,7 @@ def main() -> int:
     final.card = {
         "name": "compact",
         "training": portable_card(model.card),
-        **training_before(model.card),
+        **({} if started is None else {"before": training_of(started.card)}),
         "val": scores["final"],
         "val_in_halves": scores["in halves"],
         "sources": (rows := measured(final, sources, model.card.get("sources", []))),
@@ -185,6 +186,7 @@ def portable_card(card: dict[str, Any]) -> dict[str, Any]:
     data = {key: value for key, value in config["data"].items() if key != "path"}
     data["source"] = [source | {"path": Path(source["path"]).name} for source in data.get("source", [])]
     data["texts"] = ["/".join(Path(path).parts[-2:]) for path in data.get("texts", [])]
+    data["label_names"] = "/".join(Path(data.get("label_names", "")).parts[-2:])
     config["data"] = data
     config["mentors"] = {
         key: "/".join(Path(value).parts[-2:]) if isinstance(value, str) else value
@@ -193,23 +195,19 @@ def portable_card(card: dict[str, Any]) -> dict[str, Any]:
     return {**card, "config": config}
 
 
-def mean_with_start(model: Model) -> Model:
-    """The mean of the weights of ``model`` and of the one that it began as."""
-    encoder = model.card.get("config", {}).get("encoder", {})
-    if encoder.get("kind") != "model":
-        sys.exit("the model began from towers; ship it without --with-start")
-    both = [model.encoder, load_model(encoder["source"] or None, device="cpu", engine="torch").encoder]
-    towers = [each for each in both if isinstance(each, TowerEncoder)]
-    card = {**model.card, "mean_with_start": True}
+def mean_of(model: Model, started: Model) -> Model:
+    """The mean of the weights of ``model`` and of the one that it ``started`` as."""
+    towers = [each.encoder for each in (model, started) if isinstance(each.encoder, TowerEncoder)]
+    if len(towers) < 2:
+        sys.exit("only models of towers have a mean; ship it without --with-start")
+    card = {**model.card, "mean_with": started.fingerprint}
     return Model(averaged(towers), model.temperature, card=card, domain=model.domain)
 
 
-def training_before(card: dict[str, Any]) -> dict[str, Any]:
-    """How the model was trained that this one began as; nothing where it began from towers."""
-    encoder = card.get("config", {}).get("encoder", {})
-    if encoder.get("kind") != "model":
-        return {}
-    return {"before": load_model(encoder["source"] or None, device="cpu").card.get("training", {})}
+def training_of(card: dict[str, Any]) -> dict[str, Any]:
+    """How a shipped model was trained, and how it was before that, if it was trained on itself."""
+    before = {"before": card["before"]} if "before" in card else {}
+    return {**card.get("training", {}), **before}
 
 
 def with_smaller_vocabulary(model: Model, captions: list[str]) -> Model:

@@ -45,6 +45,7 @@ SeedOrNone = Annotated[int, Range(-1, 2**63 - 1, "-1, or 0 or more, below 2^63")
 Layers = Annotated[int, Range(0, 1024, "0 or more, at most 1024")]
 _MOST_BASES = 8
 _OWN_ROWS = ("pe_rsitr", "amfmn", "galr", "fgvla", "kamcl", "cup")  # methods whose rows take more than pixels or texts
+_PLAIN = ("elc", "infonce", "vsepp", "poly")  # methods that are a loss alone
 Role = Literal["captions", "labels"]
 BatchSize = Annotated[int, Range(2, MOST, f"two pairs at least, at most {MOST}")]
 
@@ -187,11 +188,8 @@ class Config(Checked):
         super().__post_init__()
         if self.train.whiten and self.encoder.kind == "clip":
             raise ConfigError(f"train.whiten = {self.train.whiten} changes the heads of towers; set 0 for clip")
-        if self.train.learns == "texts" and (self.train.whiten or self.encoder.dropout or self.encoder.kind == "clip"):
-            raise ConfigError(
-                'train.learns = "texts" keeps the vectors of pictures, which train.whiten and encoder.dropout change; '
-                "set both to 0, for towers of evidex's own"
-            )
+        if self.train.learns == "texts":
+            self._check_locked()
         if self.data.epoch == "pairs" and self.data.captions_per_image > 1:
             raise ConfigError(
                 f'data.captions_per_image = {self.data.captions_per_image} with data.epoch = "pairs" would show pairs '
@@ -207,6 +205,20 @@ class Config(Checked):
         if beside and self.method_name in _OWN_ROWS:
             raise ConfigError(
                 f"twins and labels compare plain features; method '{self.method_name}' has rows of its own"
+            )
+
+    def _check_locked(self) -> None:
+        """Refuse what would move the vectors of pictures, or lock a tower that has learned nothing."""
+        if self.encoder.kind != "model" or self.method_name not in _PLAIN:
+            raise ConfigError(
+                f'train.learns = "texts" with encoder.kind = "{self.encoder.kind}" and method "{self.method_name}": '
+                "only a trained model can keep its pictures' vectors, and only without a network beside it; set kind "
+                f'"model" and one of {", ".join(_PLAIN)}'
+            )
+        if self.train.whiten or self.encoder.dropout:
+            raise ConfigError(
+                'train.learns = "texts" keeps the vectors of pictures, which train.whiten and encoder.dropout change; '
+                "set both to 0"
             )
 
     @property

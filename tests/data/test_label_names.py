@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evidex.data.label_names import LabelNames, captions_of
+from evidex.data.label_names import LabelNames
 from evidex.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,9 +39,9 @@ def test_a_name_may_hold_for_several_labels(tmp_path: Path) -> None:
 def test_captions_of_a_label_are_those_of_its_names_too(tmp_path: Path) -> None:
     names = LabelNames.read(_table(tmp_path, "viaduct\toverpass|flyover"))
     labelled = [("overpass", "an overpass ."), ("viaduct", "a viaduct ."), ("church", "a church ."), ("", "nothing .")]
-    assert captions_of("viaduct", names, labelled) == labelled[:2]
-    assert captions_of("overpass", names, labelled) == labelled[:1]
-    assert captions_of("park", LabelNames(), labelled) == []
+    assert names.captions_of("viaduct", labelled) == labelled[:2]
+    assert names.captions_of("overpass", labelled) == labelled[:1]
+    assert LabelNames().captions_of("park", labelled) == []
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from ship_model import main, mean_with_start, training_before
+from ship_model import main, mean_of, training_of
 
 from evidex.data.datasets import load_dataset
+from evidex.encoders.committee import CommitteeEncoder
 from evidex.encoders.domain import Domain, words_of
 from evidex.encoders.model import Model, load_model
 from evidex.encoders.towers import TowerEncoder
@@ -52,30 +53,26 @@ def test_counts_are_given_to_a_model_that_has_none(tmp_path: Path, monkeypatch: 
     assert new.domain.counts[word] >= sum(word in words_of([text]) for text in set(captions))
 
 
-def test_a_model_that_was_trained_on_tells_how_it_was_before(tmp_path: Path) -> None:
-    plain = tiny_model()
-    training = {"config": {"seed": 7}, "epoch": 3}
-    Model(plain.encoder, plain.temperature, card={"training": training}).save(tmp_path / "old.safetensors")
-    source = str(tmp_path / "old.safetensors")
-    assert training_before({"config": {"encoder": {"kind": "model", "source": source}}}) == {"before": training}
-    assert training_before({"config": {"encoder": {"kind": "towers"}}}) == {}
-    assert training_before({"members": ["a"]}) == {}
+def test_a_model_that_was_trained_on_tells_how_it_was_before() -> None:
+    first = {"training": {"epoch": 3}}
+    assert training_of(first) == {"epoch": 3}
+    second = {"training": {"epoch": 2}, "before": training_of(first)}
+    assert training_of(second) == {"epoch": 2, "before": {"epoch": 3}}
+    assert training_of({"members": ["a"]}) == {}
 
 
 def test_the_mean_with_the_start_lies_halfway(tmp_path: Path) -> None:
-    start = tiny_model()
-    start.save(tmp_path / "start.safetensors")
-    encoder = load_model(tmp_path / "start.safetensors", engine="torch").encoder
-    assert isinstance(encoder, TowerEncoder)
+    tiny_model().save(tmp_path / "start.safetensors")
+    start, run = (load_model(tmp_path / "start.safetensors", engine="torch") for _ in range(2))
+    assert isinstance(run.encoder, TowerEncoder)
     with torch.no_grad():
-        for parameter in encoder.text_head.parameters():
+        for parameter in run.encoder.text_head.parameters():
             parameter.add_(1.0)
-    source = str(tmp_path / "start.safetensors")
-    run = Model(encoder, start.temperature, card={"config": {"encoder": {"kind": "model", "source": source}}})
-    half = mean_with_start(run)
+    half = mean_of(run, start)
     before = start.encoder.weights()
     for name, value in half.encoder.weights().items():
         np.testing.assert_allclose(value, np.asarray(before[name]) + 0.5 * name.startswith("text_head"), atol=1e-6)
-    assert half.card["mean_with_start"] is True
+    assert half.card["mean_with"] == start.fingerprint
+    together = Model(CommitteeEncoder([run.encoder]), run.temperature)
     with pytest.raises(SystemExit, match="without --with-start"):
-        mean_with_start(Model(encoder, start.temperature))
+        mean_of(run, together)

@@ -8,7 +8,7 @@ from torch import nn
 
 from evidex.config import EncoderConfig, TrainConfig
 from evidex.encoders.towers import new_compact
-from evidex.training.schedule import WeightAverage, build_optimizer, cosine, set_learning_rate
+from evidex.training.schedule import WeightAverage, build_optimizer, cosine, lock_images, set_learning_rate
 
 
 def test_warm_up_then_half_a_cosine() -> None:
@@ -16,6 +16,23 @@ def test_warm_up_then_half_a_cosine() -> None:
     assert cosine(60, 110, 10) == pytest.approx(0.5)
     assert cosine(110, 110, 10) == pytest.approx(0.0)
     assert cosine(25, 100, 0) == pytest.approx(0.5 * (1 + math.cos(math.pi / 4)))
+
+
+def test_what_is_locked_keeps_its_place_among_the_moments_and_does_not_move() -> None:
+    """Checkpoints count the parameters: one that is left out would give its moments to the next."""
+    encoder = new_compact(EncoderConfig(image_size=32, dim=8), ["a river ."])
+    scale, config = nn.Parameter(torch.tensor(1.0)), TrainConfig(learning_rate=0.1)
+    before = [group["params"] for group in build_optimizer(encoder, scale, config).param_groups]
+    lock_images(encoder)
+    optimizer = build_optimizer(encoder, scale, config)
+    for group, others in zip(optimizer.param_groups, before, strict=True):
+        assert all(one is other for one, other in zip(group["params"], others, strict=True))
+    kept = {name: value.clone() for name, value in encoder.named_parameters()}
+    encoder.text_features(encoder.tokenize(["a river ."])).sum().backward()
+    optimizer.step()
+    moved = {name for name, value in encoder.named_parameters() if not torch.equal(value, kept[name])}
+    assert moved
+    assert not any(name.startswith("image") for name in moved)
 
 
 def test_groups_have_their_rates_and_vectors_do_not_decay() -> None:

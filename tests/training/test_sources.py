@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -198,9 +199,9 @@ def test_mentors_features_are_those_of_each_source(several: Config) -> None:
 
 
 def _named(several: Config, folder: Path, captions: float = 0.0) -> LabelLessons:
-    """The lessons of two labels that share a name, with captions of one of them."""
+    """The lessons of labels that share names, one of them a label itself, with captions of one of them."""
     table = folder / "names.tsv"
-    table.write_text("label\tnames\nriver\tstream|water\nlake\twater\n")
+    table.write_text("label\tnames\nriver\tstream|water\nlake\twater\ndesert\tlake\n")
     texts = folder / "texts.json"
     texts.write_text(json.dumps({"texts": [{"label": "stream", "captions": ["a stream between trees ."]}]}))
     document = json.loads((folder / "marked" / "labels.json").read_text())
@@ -220,33 +221,32 @@ def test_another_name_stands_for_its_label_and_is_kept_from_no_label_it_holds_fo
     several: Config, tmp_path: Path
 ) -> None:
     lessons = _named(several, tmp_path)
+    holds = {"desert": {0}, "lake": {0, 1}, "river": {2}, "stream": {2}, "water": {1, 2}}
+    name_of = {form: name for name in holds for form in label_forms(name)}
     generator = torch.Generator().manual_seed(0)
     drawn = [lessons.texts(generator) for _ in range(400)]
-    others = {form: name for name in ("stream", "water") for form in label_forms(name)}
-    meant = {"stream": 0, "water": 0, "river": 0}
     for step in drawn:
-        desert, lake, river = step.texts
-        assert desert in label_forms("desert")
-        assert lake in (*label_forms("lake"), *label_forms("water"))
-        shared = {place for place, text in ((1, lake), (2, river)) if others.get(text) == "water"}
-        for row in range(3):
-            for column in range(3):
-                apart = row != column and not (column in shared and row in (1, 2))
-                assert step.exclude[row, column] == apart
-        meant[others.get(river, "river")] += 1
-    assert 160 <= meant["river"] <= 240  # half of the time its own name
-    assert min(meant.values()) >= 70
+        names = [name_of[text] for text in step.texts]
+        expected = [[row != column and row not in holds[names[column]] for column in range(3)] for row in range(3)]
+        assert step.exclude.tolist() == expected
+    for place, own, others in ((0, "desert", ["lake"]), (1, "lake", ["water"]), (2, "river", ["stream", "water"])):
+        counts = Counter(name_of[step.texts[place]] for step in drawn)
+        assert 160 <= counts.pop(own) <= 240  # half of the time its own name
+        assert sorted(counts) == others
+        assert min(counts.values()) >= 70
     assert lessons.exclude.sum() == 6  # what all steps share is not changed
 
 
 def test_captions_of_pictures_that_are_not_at_hand_stand_for_their_label(several: Config, tmp_path: Path) -> None:
     lessons = _named(several, tmp_path, captions=0.4)
     generator = torch.Generator().manual_seed(0)
-    rivers = [lessons.texts(generator).texts[2] for _ in range(400)]
+    drawn = [lessons.texts(generator).texts for _ in range(400)]
+    rivers = [texts[2] for texts in drawn]
     assert 120 <= rivers.count("a stream between trees .") <= 200
     own = sum(text in label_forms("river") for text in rivers)
     assert 80 <= own <= 160  # half of the rest
-    assert not any("stream" in text for text in lessons.texts(generator).texts[:2])
+    assert 160 <= sum(texts[1] in label_forms("lake") for texts in drawn) <= 240  # which has no captions
+    assert not any("stream" in text for texts in drawn for text in texts[:2])
 
 
 def test_a_run_learns_from_names_and_captions_of_labels(several: Config, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from evidex.config import Config, EncoderConfig
+from evidex.config import Config, EncoderConfig, MethodConfig
 from evidex.encoders.committee import CommitteeEncoder
 from evidex.encoders.domain import Domain, words_of
 from evidex.encoders.model import Model, load_model
@@ -84,9 +84,13 @@ def test_a_locked_tower_gives_pictures_the_vectors_they_had(config: Config, whol
     same = {name: np.array_equal(np.asarray(before[name]), np.asarray(after[name])) for name in before}
     assert all(is_same for name, is_same in same.items() if name.startswith("image"))
     assert not any(is_same for name, is_same in same.items() if name.startswith(("text_tower.encoder", "text_head")))
-    for changed in ({"dropout": 0.1}, {"kind": "clip", "source": "x"}):
-        with pytest.raises(ConfigError, match="keeps the vectors of pictures"):
-            replace(started, encoder=replace(started.encoder, **changed))
+    with pytest.raises(ConfigError, match="keeps the vectors of pictures"):
+        replace(started, encoder=replace(started.encoder, dropout=0.1))
+    for kind in ("clip", "compact", "towers"):
+        with pytest.raises(ConfigError, match="only a trained model can keep"):
+            replace(started, encoder=replace(started.encoder, kind=kind))
+    with pytest.raises(ConfigError, match='method "pau": only a trained model'):
+        replace(started, method=MethodConfig("pau"))
     with pytest.raises(ConfigError, match="keeps the vectors of pictures"):
         replace(started, train=replace(started.train, whiten=0.1))
 

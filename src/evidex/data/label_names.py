@@ -47,14 +47,15 @@ class LabelNames:
 
     def holding(self, labels: Sequence[str], said: str) -> list[bool]:
         """Of which ``labels`` one may say ``said``: it is the label, or among its other names."""
-        wanted = _glued(said)
-        return [wanted in {_glued(label), *map(_glued, self.of(label))} for label in labels]
+        return [_glued(said) in self._all(label) for label in labels]
 
+    def captions_of(self, label: str, labelled: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Those of ``labelled``, captions each after its own label, whose pictures ``label`` would hold for."""
+        wanted = self._all(label)
+        return [(own, caption) for own, caption in labelled if _glued(own) in wanted]
 
-def captions_of(label: str, names: LabelNames, labelled: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those of ``labelled``, captions each after its own label, whose pictures ``label`` would hold for."""
-    wanted = {_glued(label), *map(_glued, names.of(label))}
-    return [(own, caption) for own, caption in labelled if _glued(own) in wanted]
+    def _all(self, label: str) -> set[str]:
+        return {_glued(label), *map(_glued, self.of(label))}
 
 
 def _row(cells: list[str], where: str) -> tuple[str, tuple[str, ...]]:

@@ -10,7 +10,6 @@ import torch
 
 from evidex.config import DataConfig
 from evidex.data.datasets import joined
-from evidex.data.label_names import captions_of
 from evidex.data.labels import exclusions, spelt_apart
 from evidex.data.sources import Source, Sources
 from evidex.degrade.text import takes_an
@@ -54,6 +53,8 @@ class LabelLessons:
     mix: Mix
     per_step: int
     seed: int
+    own: tuple[Wording, ...] = ()
+    """Each label as it is called; it may be another one's name, too."""
     others: tuple[tuple[Wording, ...], ...] = ()
     """Of each label the other names."""
     captions: tuple[tuple[Wording, ...], ...] = ()
@@ -83,14 +84,14 @@ class LabelLessons:
         exclude = self.exclude.copy()
         for place, (kind, which) in enumerate(torch.rand(len(self.names), 2, generator=generator).tolist()):
             captions, others = self.captions[place], self.others[place]
-            if captions and kind < self.captions_share:
+            share = self.captions_share if captions else 0.0
+            chosen = self.own[place]
+            if kind < share:
                 chosen = captions[int(which * len(captions))]
                 texts[place] = chosen.text
-            elif others and kind < (1 + self.captions_share) / 2:
+            elif others and kind < (1 + share) / 2:
                 chosen = others[int(which * len(others))]
                 texts[place] = label_forms(chosen.text)[drawn[place]]
-            else:
-                continue
             exclude[:, place] &= ~chosen.holds
         return LabelTexts(texts, exclude)
 
@@ -120,10 +121,10 @@ def prepare_labels(
     if not sum(mix.shown):
         raise ConfigError("no picture with a label is shown: the sources' weights are too small; raise them")
     exclude = exclusions(names, _names_of_each(sources.labels, words))
-    others, captions = _wordings(names, sources, config)
+    own, others, captions = _wordings(names, sources, config)
     return LabelLessons(
         prepare_pixels(dataset, encoder, progress), names, label, exclude, mix, config.labels_per_step, seed,
-        others, captions, config.label_captions,
+        own, others, captions, config.label_captions,
     )  # fmt: skip
 
 
@@ -135,8 +136,8 @@ def other_names(sources: Sources) -> tuple[str, ...]:
 
 def _wordings(
     names: Sequence[str], sources: Sources, config: DataConfig
-) -> tuple[tuple[tuple[Wording, ...], ...], tuple[tuple[Wording, ...], ...]]:
-    """Of each label its other names, and the captions that stand for it."""
+) -> tuple[tuple[Wording, ...], tuple[tuple[Wording, ...], ...], tuple[tuple[Wording, ...], ...]]:
+    """Each label itself, its other names, and the captions that stand for it."""
     table = sources.label_names
     holding: dict[str, np.ndarray] = {}
 
@@ -145,14 +146,13 @@ def _wordings(
             holding[said] = np.array(table.holding(names, said), dtype=bool)
         return Wording(text, holding[said])
 
+    own = tuple(wording(name, name) for name in names)
     others = tuple(tuple(wording(other, other) for other in table.of(name)) for name in names)
     if not config.label_captions:
-        return others, tuple(() for _ in names)
+        return own, others, tuple(() for _ in names)
     labelled = [(label, text) for label, text in sources.labelled_texts if label]
-    captions = tuple(
-        tuple(wording(text, label) for label, text in captions_of(name, table, labelled)) for name in names
-    )
-    return others, captions
+    captions = tuple(tuple(wording(text, label) for label, text in table.captions_of(name, labelled)) for name in names)
+    return own, others, captions
 
 
 def _names_of_each(sources: Sequence[Source], words: Collection[str]) -> list[set[str]]:

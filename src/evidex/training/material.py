@@ -67,13 +67,13 @@ def shows_vectors(config: Config) -> bool:
     return config.train.learns == "texts" and not (config.data.augment or config.data.degrade)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def vectors_of(pixels: np.ndarray | torch.Tensor, encoder: DualEncoder) -> torch.Tensor:
     """What the encoder makes of pictures, computed once instead of at every step."""
     encoder.eval()
     places = range(0, len(pixels), _AT_ONCE)
     parts = [take(pixels, np.arange(start, min(start + _AT_ONCE, len(pixels)))) for start in places]
-    return torch.cat([encoder.image_outputs(part.to(encoder.device)) for part in parts]).clone()
+    return torch.cat([encoder.image_outputs(part.to(encoder.device)) for part in parts])
 
 
 def prepare(

@@ -30,7 +30,7 @@ def build_optimizer(encoder: DualEncoder, scale: nn.Parameter, config: TrainConf
         "text": config.text_learning_rate or config.learning_rate,
         "head": config.head_learning_rate or config.learning_rate,
     }
-    named = [(name, parameter) for name, parameter in encoder.named_parameters() if parameter.requires_grad]
+    named = list(encoder.named_parameters())  # what is locked too: it has no gradient, and a checkpoint counts them all
     depths = _depths([name for name, _ in named])
     groups: dict[tuple[str, int, bool], list[nn.Parameter]] = {}
     for name, parameter in named:

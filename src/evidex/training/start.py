@@ -77,6 +77,8 @@ def _of_model(config: Config) -> DualEncoder:
         raise ConfigError(f"encoder.dim = {settings.dim}, but '{settings.source}' has {encoder.dim}; set that")
     if spec["kind"] == "towers":
         spec = {**spec, "dropout": settings.dropout}
+    elif config.train.learns == "texts":
+        raise ConfigError(f"train.learns = \"texts\": '{settings.source}' is a CLIP; name a model of two plain towers")
     started = torch_encoder(spec, encoder.weights())
     if isinstance(started, TowerEncoder):
         started.freeze_batch_norm = _freezes(config)
