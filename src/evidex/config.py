@@ -71,6 +71,7 @@ class DataConfig(Checked):
     texts: tuple[Name, ...] = ()  # files of further captions: what they speak of counts as taught
     label_names: NameOrEmpty = ""  # a table of what else labels are called; half of the time one stands for its label
     label_captions: Share = 0.0  # how often a caption of data.texts with that label stands for it
+    foreign: CountOrZero = 0  # texts of everyday words beside the labels of each step, which no picture shows
     train_split: Name = "train"
     val_split: Name = "val"
     augment: bool = True  # flips, quarter turns, small rotation and scale, colour gain and bias
@@ -95,7 +96,7 @@ class EncoderConfig(Checked):
     image_size: Side = 224
     dim: Dim = 512
     dropout: Share = 0.0
-    text_layers: Layers = 0  # how many layers of a pretrained text tower are kept; 0 = all
+    text_layers: Layers = 0  # how many of the first layers of a pretrained or trained text tower are kept; 0 = all
     pooling: Literal["mean", "mean_max", "cls", "cls_mean"] = "mean"  # of the last grid; CLIP's tower has a class token
     freeze_batch_norm: bool = False
     seed: SeedOrNone = -1  # of what starts from nothing; -1 = the run's. Runs with one start can be averaged

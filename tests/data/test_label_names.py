@@ -44,6 +44,17 @@ def test_captions_of_a_label_are_those_of_its_names_too(tmp_path: Path) -> None:
     assert LabelNames().captions_of("park", labelled) == []
 
 
+def test_a_caption_of_what_is_called_more_than_the_label_says_nothing_of_the_label(tmp_path: Path) -> None:
+    names = LabelNames.read(
+        _table(tmp_path, "square\troundabout|plaza", "port\tship|wharf", "ship\tboat", "park\tlake", "pond\tlake")
+    )
+    labelled = [(label, f"a {label} .") for label in ("roundabout", "ship", "lake", "wharf")]
+    assert names.captions_of("square", labelled) == labelled[:1]  # nothing else is called a roundabout
+    assert names.captions_of("port", labelled) == labelled[3:]  # a ship is not called a port
+    assert names.captions_of("ship", labelled) == labelled[1:2]
+    assert names.captions_of("park", labelled) == names.captions_of("pond", labelled) == []  # a lake may be either
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -1,12 +1,13 @@
 """A tiny rendered archive and a configuration that trains on it in seconds."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from evidex.config import Config, DataConfig, EncoderConfig, LossConfig, TrainConfig
+from evidex.config import Config, DataConfig, EncoderConfig, LossConfig, SourceConfig, TrainConfig
 from evidex.scenes import render_archive
 from evidex.training.loop import Report, TrainedRun, train
 
@@ -51,3 +52,32 @@ def whole(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EVIDEX_CACHE", str(folder / "cache"))
         return Whole(config, train(config, device=torch.device("cpu"), watch=reports.append), reports)
+
+
+@pytest.fixture
+def several(config: Config, archive: Path, tmp_path: Path) -> Config:
+    """The archive twice, once shown one and a half times, and its labels."""
+    marked = _without_captions(archive, tmp_path / "marked")
+    data = DataConfig(
+        source=(
+            SourceConfig(str(archive), terms="rendered here"),
+            SourceConfig(str(archive), weight=1.5),
+            SourceConfig(str(marked), role="labels"),
+        ),
+        labels_per_step=6,
+    )
+    train_config = replace(config.train, epochs=1)
+    return replace(config, data=data, train=train_config, loss=replace(config.loss, twins=0.5, labels=0.7))
+
+
+def _without_captions(archive: Path, folder: Path) -> Path:
+    """The archive's labels alone, with no val part of its own."""
+    folder.mkdir()
+    document = json.loads((archive / "captions.json").read_text())
+    images = [
+        {"filename": f"images/{Path(entry['filename']).name}", "split": "train", "label": entry["label"]}
+        for entry in document["images"]
+    ]
+    (folder / "labels.json").write_text(json.dumps({"dataset": "marked", "images": images}))
+    (folder / "images").symlink_to(archive / "images")
+    return folder

@@ -26,39 +26,9 @@ from evidex.training.label_lessons import LabelLessons, label_forms, prepare_lab
 from evidex.training.lessons import Lessons
 from evidex.training.loop import train
 from evidex.training.material import prepare, taught_texts
+from evidex.training.splits import decoded
 
 CPU = torch.device("cpu")
-
-
-def _without_captions(archive: Path, folder: Path) -> Path:
-    """The archive's labels alone, with no val part of its own."""
-    folder.mkdir()
-    document = json.loads((archive / "captions.json").read_text())
-    images = [
-        {"filename": f"images/{Path(entry['filename']).name}", "split": "train", "label": entry["label"]}
-        for entry in document["images"]
-    ]
-    (folder / "labels.json").write_text(json.dumps({"dataset": "marked", "images": images}))
-    (folder / "images").symlink_to(archive / "images")
-    return folder
-
-
-@pytest.fixture
-def several(config: Config, archive: Path, tmp_path: Path) -> Config:
-    """The archive twice, once shown one and a half times, and its labels."""
-    marked = _without_captions(archive, tmp_path / "marked")
-    data = DataConfig(
-        source=(
-            SourceConfig(str(archive), terms="rendered here"),
-            SourceConfig(str(archive), weight=1.5),
-            SourceConfig(str(marked), role="labels"),
-        ),
-        labels_per_step=6,
-    )
-    train_config = dataclasses.replace(config.train, epochs=1)
-    return dataclasses.replace(
-        config, data=data, train=train_config, loss=dataclasses.replace(config.loss, twins=0.5, labels=0.7)
-    )
 
 
 def _lessons(config: Config) -> tuple[Lessons, TowerEncoder]:
@@ -110,21 +80,22 @@ def test_without_labels_and_twins_nothing_of_them_is_there(config: Config) -> No
 
 def test_pictures_with_labels_take_turns_and_need_no_state(several: Config) -> None:
     sources = load_sources(several.data)
-    encoder = new_compact(several.encoder, ["a river ."])
+    pictures = decoded(new_compact(several.encoder, ["a river ."]), silent)
     config = dataclasses.replace(several.data, labels_per_step=7)
-    lessons = prepare_labels(sources, config, encoder, seed=3, progress=silent)
+    lessons = prepare_labels(sources, config, pictures, seed=3)
     assert isinstance(lessons, LabelLessons)
     count = len(sources.labels[0].train)
     shown = np.concatenate([lessons.rows(step) for step in range(count)])  # seven times around
     assert sorted(shown.tolist()) == sorted(list(range(count)) * 7)
     assert all(len(set(part.tolist())) == count for part in shown.reshape(7, count))
     np.testing.assert_array_equal(lessons.rows(5), lessons.rows(5))
-    assert prepare_labels(dataclasses.replace(sources, labels=()), config, encoder, seed=3, progress=silent) is None
+    assert prepare_labels(dataclasses.replace(sources, labels=()), config, pictures, seed=3) is None
 
 
 def test_labels_in_their_forms() -> None:
     assert label_forms("airport") == ("airport", "an airport", "an aerial image of an airport .")
     assert label_forms("storage tanks")[1] == "storage tanks"
+    assert label_forms("where trains stop")[1:] == ("where trains stop", "an aerial image of where trains stop .")
 
 
 def test_a_checkpoint_of_before_these_switches_is_one_of_the_same_configuration(config: Config) -> None:
@@ -209,9 +180,8 @@ def _named(several: Config, folder: Path, captions: float = 0.0) -> LabelLessons
         entry["label"] = ("river", "lake", "desert")[number % 3]
     (folder / "marked" / "labels.json").write_text(json.dumps(document))
     data = dataclasses.replace(several.data, label_names=str(table), texts=(str(texts),), label_captions=captions)
-    lessons = prepare_labels(
-        load_sources(data), data, new_compact(several.encoder, ["a river ."]), seed=1, progress=silent
-    )
+    pictures = decoded(new_compact(several.encoder, ["a river ."]), silent)
+    lessons = prepare_labels(load_sources(data), data, pictures, seed=1)
     assert lessons is not None
     assert lessons.names == ("desert", "lake", "river")
     return lessons

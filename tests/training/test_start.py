@@ -128,3 +128,18 @@ def test_a_batch_in_chunks_teaches_a_locked_model_the_same(config: Config, whole
         weights.append(train(started, device=torch.device("cpu")).model.encoder.weights())
     for name, value in weights[0].items():
         np.testing.assert_allclose(np.asarray(value), np.asarray(weights[1][name]), atol=2e-4, err_msg=name)
+
+
+def test_the_first_layers_of_a_trained_text_tower_may_be_kept(config: Config, whole: Whole) -> None:
+    before = load_model(whole.run.model_path, engine="torch").encoder
+    layers = before.spec()["text_shape"]["layers"]
+    assert layers > 1
+    going_on = _on(config, str(whole.run.model_path))
+    shorter = replace(going_on, encoder=replace(going_on.encoder, text_layers=layers - 1))
+    started = build_start(shorter, [])
+    kept, weights = started.state_dict(), before.weights()
+    assert set(weights) - set(kept) == {name for name in weights if f"layer.{layers - 1}." in name}
+    assert all(np.array_equal(value, np.asarray(weights[name])) for name, value in kept.items())
+    assert started.spec()["text_shape"] == {**before.spec()["text_shape"], "layers": layers - 1}
+    with pytest.raises(ConfigError, match=f"text_layers = {layers + 1}, but '.*' has {layers} layers .* to {layers}"):
+        build_start(replace(going_on, encoder=replace(going_on.encoder, text_layers=layers + 1)), [])

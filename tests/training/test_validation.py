@@ -10,7 +10,7 @@ from evidex.config import Config
 from evidex.data.datasets import load_dataset
 from evidex.encoders.towers import new_compact
 from evidex.progress import silent
-from evidex.training.splits import prepare_pixels, prepare_split
+from evidex.training.splits import decoded, prepare_pixels, prepare_split
 from evidex.training.validation import LabelVal, Val, validate
 
 
@@ -18,7 +18,10 @@ def test_the_recall_of_all_is_the_mean_over_images_of_val(config: Config) -> Non
     dataset = load_dataset(Path(config.data.path), "val")
     encoder = new_compact(config.encoder, dataset.captions).eval()
     few, many = (dataset.subset(rows) for rows in (range(6), range(6, len(dataset))))
-    splits = {name: prepare_split(part, encoder, silent) for name, part in (("few", few), ("many", many))}
+    splits = {
+        name: prepare_split(part, encoder, decoded(encoder, silent)([part]))
+        for name, part in (("few", few), ("many", many))
+    }
     labels = [record.label for record in dataset.records]
     marked = LabelVal(prepare_pixels(dataset, encoder, silent), labels)
     found = validate(encoder, Val(splits, {"marked": marked}))

@@ -50,9 +50,19 @@ class LabelNames:
         return [_glued(said) in self._all(label) for label in labels]
 
     def captions_of(self, label: str, labelled: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Those of ``labelled``, captions each after its own label, whose pictures ``label`` would hold for."""
-        wanted = self._all(label)
-        return [(own, caption) for own, caption in labelled if _glued(own) in wanted]
+        """Those of ``labelled``, captions each after its own label, that speak of what pictures of ``label`` show.
+
+        A name says less than a caption: roundabouts may be called a place, but few places are roundabouts. So another
+        label's captions count where each is a name of the other, or where it has no names and is one of no other label.
+        """
+        own = _glued(label)
+        alike = {own} | {_glued(name) for name in self.of(label) if self._is_alike(own, _glued(name))}
+        return [(said, caption) for said, caption in labelled if _glued(said) in alike]
+
+    def _is_alike(self, label: str, name: str) -> bool:
+        if name in self.names:
+            return label in map(_glued, self.names[name])
+        return sum(name in map(_glued, names) for names in self.names.values()) == 1
 
     def _all(self, label: str) -> set[str]:
         return {_glued(label), *map(_glued, self.of(label))}

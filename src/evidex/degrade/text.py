@@ -77,6 +77,11 @@ def takes_an(text: str) -> bool:
     return text[:1].lower() in set("aeiou") and not _CONSONANT_SOUND.match(text)
 
 
+def with_article(thing: str) -> str:
+    """``thing`` with "a" or "an" before it."""
+    return f"{'an' if takes_an(thing) else 'a'} {thing}"
+
+
 def _grouped_by_first_word(phrases: Sequence[str]) -> dict[str, list[tuple[str, ...]]]:
     grouped: dict[str, list[tuple[str, ...]]] = {}
     for phrase in phrases:

@@ -141,16 +141,16 @@ class Domain:
     def new_words(self, text: str) -> tuple[str, ...]:
         """The words of ``text`` that the model was never taught, each once; plurals of known ones are known."""
         words = dict.fromkeys(_WORD.findall(text.lower()))
-        return tuple(word for word in words if not self.words & _forms(word))
+        return tuple(word for word in words if not self.words & word_forms(word))
 
     def words_out_of_domain(self, words: Iterable[str]) -> tuple[str, ...]:
         """Those of ``words`` that are not near to what the model was taught either; all where that is not known."""
         near = self.nearness
-        return tuple(word for word in words if near is None or not any(map(near.is_near, _forms(word))))
+        return tuple(word for word in words if near is None or not any(map(near.is_near, word_forms(word))))
 
     def times_taught(self, word: str) -> int | None:
         """How many texts taught ``word``, for one or for many; None where nobody counted."""
-        return None if self.counts is None else sum(self.counts.get(form, 0) for form in _forms(word))
+        return None if self.counts is None else sum(self.counts.get(form, 0) for form in word_forms(word))
 
     def taught_more(self, word: str) -> float | None:
         """Share of all taught words that were taught less often than ``word``; None where nobody counted."""
@@ -170,14 +170,14 @@ class Domain:
     def is_common(self, word: str) -> bool:
         """Whether ``word`` is one that people usually write, as far as that is known; captions have slips too."""
         near = self.nearness
-        return near is not None and any(form in near for form in _forms(word))
+        return near is not None and any(form in near for form in word_forms(word))
 
 
 _SHORTEST_STEM = 3  # "toes" is no plural of "to"
 _LONG_PLURALS = ("ses", "xes", "zes", "ches", "shes", "oes")
 
 
-def _forms(word: str) -> set[str]:
+def word_forms(word: str) -> set[str]:
     """The word with and without the endings of a plural."""
     forms = {word, f"{word}s", f"{word}es"}
     if len(word) > _SHORTEST_STEM and word.endswith("s") and not word.endswith("ss"):

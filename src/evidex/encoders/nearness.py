@@ -68,6 +68,10 @@ class Nearness:
         place = self._place(word)
         return place is not None and bool(self.ranks[place] >= NEAR * _HIGHEST)
 
+    def furthest(self, share: float) -> list[str]:
+        """The words that stand furthest off, ``share`` of all."""
+        return [word for word, rank in zip(self.words, self.ranks, strict=True) if rank < share * _HIGHEST]
+
     def _place(self, word: str) -> int | None:
         place = bisect_left(self.words, word)
         return place if place < len(self.words) and self.words[place] == word else None

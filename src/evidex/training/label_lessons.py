@@ -9,15 +9,14 @@ import numpy as np
 import torch
 
 from evidex.config import DataConfig
-from evidex.data.datasets import joined
+from evidex.data.function_words import FUNCTION_WORDS
 from evidex.data.labels import exclusions, spelt_apart
 from evidex.data.sources import Source, Sources
-from evidex.degrade.text import takes_an
-from evidex.encoders.protocol import DualEncoder
+from evidex.degrade.text import with_article
 from evidex.errors import ConfigError
-from evidex.progress import Progress
+from evidex.training.foreign import ForeignTexts
 from evidex.training.mix import Mix
-from evidex.training.splits import prepare_pixels, take
+from evidex.training.splits import Pictures, Pixels, take
 
 _LABELS = 1  # in the seed of a shuffle, so that pictures with labels and pairs share no random numbers
 
@@ -33,7 +32,10 @@ class Wording:
 
 @dataclass(frozen=True)
 class LabelTexts:
-    """Each label as one step asks for it, and which labels' pictures (rows) are kept from which texts (columns)."""
+    """Each label as one step asks for it, then what is foreign to all; and which pictures are kept from which texts.
+
+    Rows are the labels of the pictures, columns the texts; what is foreign has no pictures, and rows without meaning.
+    """
 
     texts: list[str]
     exclude: np.ndarray
@@ -43,7 +45,7 @@ class LabelTexts:
 class LabelLessons:
     """Pictures with labels, and the labels as texts."""
 
-    pixels: np.ndarray | torch.Tensor
+    pixels: Pixels
     names: tuple[str, ...]
     """The distinct labels, as somebody would type them."""
     label: np.ndarray
@@ -60,6 +62,8 @@ class LabelLessons:
     captions: tuple[tuple[Wording, ...], ...] = ()
     """Of each label captions of pictures that are not at hand."""
     captions_share: float = 0.0
+    foreign: ForeignTexts | None = None
+    """What no picture shows."""
 
     def rows(self, step: int) -> np.ndarray:
         """Which pictures ``step`` shows: the next ones of an endless row of shuffles, each a function of its number."""
@@ -79,9 +83,20 @@ class LabelLessons:
         """
         drawn = torch.randint(3, (len(self.names),), generator=generator).tolist()
         texts = [label_forms(name)[form] for name, form in zip(self.names, drawn, strict=True)]
-        if not any((*self.others, *self.captions)):
-            return LabelTexts(texts, self.exclude)
         exclude = self.exclude.copy()
+        if any((*self.others, *self.captions)):
+            self._call_otherwise(texts, exclude, drawn, generator)
+        if self.foreign is None:
+            return LabelTexts(texts, exclude)
+        beside = self.foreign.draw(generator)
+        exclude = np.pad(exclude, (0, len(beside)))
+        exclude[: len(texts), len(texts) :] = True
+        return LabelTexts(texts + beside, exclude)
+
+    def _call_otherwise(
+        self, texts: list[str], exclude: np.ndarray, drawn: Sequence[int], generator: torch.Generator
+    ) -> None:
+        """Put other names and captions in the place of some labels, and keep them from no picture they hold for."""
         for place, (kind, which) in enumerate(torch.rand(len(self.names), 2, generator=generator).tolist()):
             captions, others = self.captions[place], self.others[place]
             share = self.captions_share if captions else 0.0
@@ -93,12 +108,15 @@ class LabelLessons:
                 chosen = others[int(which * len(others))]
                 texts[place] = label_forms(chosen.text)[drawn[place]]
             exclude[:, place] &= ~chosen.holds
-        return LabelTexts(texts, exclude)
 
 
 def label_forms(name: str) -> tuple[str, str, str]:
-    """The bare label, as a thing, and as a caption."""
-    thing = name if name.endswith("s") else f"{'an' if takes_an(name) else 'a'} {name}"
+    """The bare label, as a thing, and as a caption.
+
+    What is many, or more than a noun ("where trains stop"), takes no article.
+    """
+    is_thing = not (name.endswith("s") or FUNCTION_WORDS.intersection(name.split()))
+    thing = with_article(name) if is_thing else name
     return name, thing, f"an aerial image of {thing} ."
 
 
@@ -108,23 +126,29 @@ def label_names(sources: Sequence[Source], words: Collection[str]) -> tuple[str,
 
 
 def prepare_labels(
-    sources: Sources, config: DataConfig, encoder: DualEncoder, *, seed: int, progress: Progress
+    sources: Sources,
+    config: DataConfig,
+    pictures: Pictures,
+    *,
+    seed: int,
+    foreign: ForeignTexts | None = None,
 ) -> LabelLessons | None:
-    """Decode the pictures that have labels, and gather what stands for these; None without any."""
+    """Bring the pictures that have labels, and gather what stands for these; None without any."""
     if not sources.labels:
         return None
     words = sources.words
-    dataset, names = joined([source.train for source in sources.labels]), label_names(sources.labels, words)
+    datasets, names = [source.train for source in sources.labels], label_names(sources.labels, words)
     place = {name: number for number, name in enumerate(names)}
-    label = np.array([place[spelt_apart(record.label or "", words)] for record in dataset.records], dtype=np.int64)
+    records = [record for dataset in datasets for record in dataset.records]
+    label = np.array([place[spelt_apart(record.label or "", words)] for record in records], dtype=np.int64)
     mix = Mix(tuple(len(source.train) for source in sources.labels), tuple(source.weight for source in sources.labels))
     if not sum(mix.shown):
         raise ConfigError("no picture with a label is shown: the sources' weights are too small; raise them")
     exclude = exclusions(names, _names_of_each(sources.labels, words))
     own, others, captions = _wordings(names, sources, config)
     return LabelLessons(
-        prepare_pixels(dataset, encoder, progress), names, label, exclude, mix, config.labels_per_step, seed,
-        own, others, captions, config.label_captions,
+        pictures(datasets), names, label, exclude, mix, config.labels_per_step, seed,
+        own, others, captions, config.label_captions, foreign,
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -10,17 +10,20 @@ import torch
 from evidex.config import Config
 from evidex.data.datasets import Dataset, joined
 from evidex.data.sources import Sources
+from evidex.encoders.domain import words_of
 from evidex.encoders.protocol import DualEncoder
+from evidex.errors import ConfigError
 from evidex.methods.protocol import implementation
 from evidex.progress import Progress
+from evidex.training.foreign import ForeignTexts, far_words
 from evidex.training.label_lessons import label_forms, label_names, other_names, prepare_labels
 from evidex.training.lessons import Lessons
-from evidex.training.mentoring import mentor_features
+from evidex.training.measure_domain import nearness_to, pretrained_text_tower
+from evidex.training.mentoring import image_features, mentor_features
 from evidex.training.mix import Mix
-from evidex.training.splits import prepare_pixels, prepare_split, take
+from evidex.training.splits import Pictures, decoded, prepare_split
+from evidex.training.start import domain_before
 from evidex.training.validation import LabelVal, Val
-
-_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
@@ -62,41 +65,56 @@ def taught_texts(sources: Sources) -> list[str]:
     return train_set(sources).captions + [form for name in names for form in label_forms(name)]
 
 
+def foreign_texts(config: Config, sources: Sources, device: torch.device) -> ForeignTexts:
+    """Everyday words that are far from all that ``sources`` teach, as the pretrained text tower judges them."""
+    taught = taught_texts(sources)
+    before = domain_before(config)
+    nearness = (
+        nearness_to(taught, pretrained_text_tower(config.encoder), str(device)) if before is None else before.nearness
+    )
+    words = () if nearness is None else far_words(nearness, words_of([*taught, *sources.texts]))
+    if not words:
+        raise ConfigError(
+            f"data.foreign = {config.data.foreign} needs a pretrained text tower that judges words, or a model that "
+            "has them judged; set it to 0"
+        )
+    return ForeignTexts(words, config.data.foreign)
+
+
 def shows_vectors(config: Config) -> bool:
     """Whether each picture has one vector in all of the run: its tower is locked, and no picture is varied."""
     return config.train.learns == "texts" and not (config.data.augment or config.data.degrade)
 
 
-@torch.no_grad()
-def vectors_of(pixels: np.ndarray | torch.Tensor, encoder: DualEncoder) -> torch.Tensor:
-    """What the encoder makes of pictures, computed once instead of at every step."""
-    encoder.eval()
-    places = range(0, len(pixels), _AT_ONCE)
-    parts = [take(pixels, np.arange(start, min(start + _AT_ONCE, len(pixels)))) for start in places]
-    return torch.cat([encoder.image_outputs(part.to(encoder.device)) for part in parts])
+def pictures_of(config: Config, encoder: DualEncoder, device: torch.device, progress: Progress) -> Pictures:
+    """How the pictures of datasets are shown: decoded, or as the vectors that they keep in all of the run."""
+    if not shows_vectors(config):
+        return decoded(encoder, progress)
+    from evidex.encoders.mentors.model import ImageModelMentor
+
+    before = ImageModelMentor(config.encoder.source or "compact", device)
+    return lambda datasets: torch.from_numpy(
+        np.concatenate([image_features(dataset, before, progress) for dataset in datasets])
+    ).to(device)
 
 
 def prepare(
     config: Config, sources: Sources, encoder: DualEncoder, device: torch.device, progress: Progress
 ) -> TrainingMaterial:
     """Decode the pictures, tokenise the sentences and ask the mentors, or take all that from the cache."""
-    split = prepare_split(train_set(sources), encoder, progress)
-    if shows_vectors(config):
-        split = replace(split, pixels=vectors_of(split.pixels, encoder))
+    pictures = pictures_of(config, encoder, device, progress)
+    split = prepare_split(train_set(sources), encoder, pictures([source.train for source in sources.captions]))
     mentors = mentor_features(
         config, [source.train for source in sources.captions], split.sentences.texts, device, progress
     )
     labels = None
     if config.loss.labels:
-        labels = prepare_labels(sources, config.data, encoder, seed=config.seed, progress=progress)
-        if labels is not None and shows_vectors(config):
-            labels = replace(labels, pixels=vectors_of(labels.pixels, encoder))
+        foreign = foreign_texts(config, sources, device) if config.data.foreign else None
+        labels = prepare_labels(sources, config.data, pictures, seed=config.seed, foreign=foreign)
     val = Val(
-        {source.name: prepare_split(source.val, encoder, progress) for source in sources.captions},
+        {source.name: prepare_split(source.val, encoder, pictures([source.val])) for source in sources.captions},
         {
-            source.name: LabelVal(
-                prepare_pixels(source.val, encoder, progress), [record.label for record in source.val.records]
-            )
+            source.name: LabelVal(pictures([source.val]), [record.label for record in source.val.records])
             for source in sources.labels
         },
     )

@@ -44,18 +44,10 @@ def mentor_features(
         return MentorFeatures(None, None)
     from evidex.encoders.mentors.feature_cache import cached_features, content_digest
 
-    def image_features(dataset: Dataset, mentor: ImageMentor) -> np.ndarray:
-        return cached_features(
-            mentor.fingerprint,
-            content_digests(dataset),
-            lambda rows: mentor.features([dataset.open_image(row) for row in rows]),
-            progress=progress,
-        )
-
     image = text = None
     if config.mentors.image:
         image_mentor = _image_mentor(config.mentors.image, device)
-        image = np.concatenate([image_features(dataset, image_mentor) for dataset in datasets])
+        image = np.concatenate([image_features(dataset, image_mentor, progress) for dataset in datasets])
     if config.mentors.text:
         text_mentor = _text_mentor(config.mentors.text, device)
         text = cached_features(
@@ -68,6 +60,18 @@ def mentor_features(
     if not config.loss.b4:
         return MentorFeatures(unit_image, unit_text)
     return MentorFeatures(*_in_own_space(unit_image, unit_text, config))
+
+
+def image_features(dataset: Dataset, mentor: ImageMentor, progress: Progress = silent) -> np.ndarray:
+    """What ``mentor`` makes of the pictures, one row each, from the cache where it is there."""
+    from evidex.encoders.mentors.feature_cache import cached_features
+
+    return cached_features(
+        mentor.fingerprint,
+        content_digests(dataset),
+        lambda rows: mentor.features([dataset.open_image(row) for row in rows]),
+        progress=progress,
+    )
 
 
 def _in_own_space(

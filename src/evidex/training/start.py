@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
-from evidex.config import Config
+from evidex.config import Config, EncoderConfig
 from evidex.encoders.domain import Domain
 from evidex.encoders.protocol import DualEncoder
 from evidex.encoders.towers import TowerEncoder, from_pretrained_towers, new_compact
@@ -79,10 +81,26 @@ def _of_model(config: Config) -> DualEncoder:
         spec = {**spec, "dropout": settings.dropout}
     elif config.train.learns == "texts":
         raise ConfigError(f"train.learns = \"texts\": '{settings.source}' is a CLIP; name a model of two plain towers")
-    started = torch_encoder(spec, encoder.weights())
+    weights = encoder.weights()
+    if settings.text_layers:
+        spec, weights = _with_fewer_layers(spec, weights, settings)
+    started = torch_encoder(spec, weights)
     if isinstance(started, TowerEncoder):
         started.freeze_batch_norm = _freezes(config)
     return started
+
+
+def _with_fewer_layers(
+    spec: dict[str, Any], weights: Mapping[str, Any], settings: EncoderConfig
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The same with the first ``settings.text_layers`` layers of the text tower alone."""
+    kept, there = settings.text_layers, spec["text_shape"]["layers"] if spec["kind"] == "towers" else 0
+    if kept > there:
+        has = f"has {there} layers of text" if there else "has no text tower whose layers could be left out"
+        raise ConfigError(f"encoder.text_layers = {kept}, but '{settings.source}' {has}; set it to {there}")
+    layer = re.compile(r"text_tower\.encoder\.layer\.(\d+)\.")
+    first = {name: each for name, each in weights.items() if not ((at := layer.match(name)) and int(at[1]) >= kept)}
+    return {**spec, "text_shape": {**spec["text_shape"], "layers": kept}}, first
 
 
 def check_batch(config: Config, world: World) -> None:

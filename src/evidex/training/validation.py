@@ -17,7 +17,7 @@ from evidex.evaluation.features import match
 from evidex.evaluation.recall import Recall, recall
 from evidex.evaluation.scene_names import scene_names
 from evidex.training.batches import spread
-from evidex.training.splits import PreparedSplit
+from evidex.training.splits import Pixels, PreparedSplit
 
 _WHITENING_IMAGES, _WHITENING_TEXTS = 2048, 4096  # of the training split; far more than a feature has dimensions
 
@@ -36,7 +36,7 @@ def finished(encoder: DualEncoder, power: float, split: PreparedSplit) -> DualEn
 class LabelVal:
     """The val part of a source that has labels alone."""
 
-    pixels: np.ndarray | torch.Tensor
+    pixels: Pixels
     labels: Sequence[str | None]
 
 
@@ -70,15 +70,22 @@ def validate(encoder: DualEncoder, val: Val) -> Validation:
 
 
 def _recall(model: Model, split: PreparedSplit) -> Recall:
-    images = model.encode_pixels(split.pixels, batch_size=256, graphs=split.graphs)
+    images = _rows(model, split.pixels, split.graphs)
     texts = model.encode_texts(split.sentences.texts)[split.sentences.of_caption]
     return recall(match(images, texts, model.similarity).similarity, split.dataset.image_of_caption)
+
+
+def _rows(model: Model, pixels: Pixels, graphs: np.ndarray | None = None) -> np.ndarray:
+    """What the model makes of the pictures, unless that is what is there."""
+    if pixels.ndim == 2:
+        return np.asarray(torch.as_tensor(pixels).cpu())
+    return model.encode_pixels(pixels, batch_size=256, graphs=graphs)
 
 
 def _names(model: Model, part: LabelVal) -> float:
     names = sorted({label for label in part.labels if label is not None})
     queries = model.encode_texts([as_typed(name) for name in names])
-    images = model.encode_pixels(part.pixels, batch_size=256)
+    images = _rows(model, part.pixels)
     return scene_names(match(images, queries, model.similarity).similarity.T, names, part.labels).mean
 
 
