@@ -40,7 +40,7 @@ from evidex.encoders.onnx_encoder import OnnxEncoder
 from evidex.encoders.towers import TowerEncoder
 from evidex.evaluation.features import encode_images
 from evidex.evaluation.protocol import evaluate, name_scenes
-from evidex.training.material import taught_texts, val_set
+from evidex.training.material import pictured_words, taught_texts, val_set
 from evidex.training.measure_domain import measure_domain, nearness_to, own_similarity, with_counts
 
 LIMIT_BYTES = 34_000_000
@@ -107,7 +107,7 @@ def count(arguments: argparse.Namespace) -> int:
     if model.domain is None:
         sys.exit("the model does not know what it was taught; ship it without --counts-only")
     sources = load_sources(data_of(arguments))
-    model.domain = with_counts(model.domain, [*taught_texts(sources), *sources.texts])
+    model.domain = with_counts(model.domain, [*taught_texts(sources), *sources.texts], pictured_words(sources))
     model.save(arguments.target, half=True)
     print(f"{arguments.target}: {len(model.domain.words)} words, counted")
     return 0
@@ -171,7 +171,7 @@ def near_words(nearness: Nearness | None) -> list[str]:
 def domain_of(final: Model, sources: Sources, taught: list[str], nearness: Nearness | None) -> Domain:
     """What ``final`` was taught, with the table of near words."""
     others = val_set(sources)
-    known = measure_domain(final, taught, others.captions)
+    known = measure_domain(final, taught, others.captions, pictured=pictured_words(sources))
     if known is None:
         sys.exit("the captions are too few to tell what the model was taught; train it on a larger dataset")
     return replace(known.with_matches(own_similarity(final, others)), nearness=nearness)

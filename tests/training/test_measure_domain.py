@@ -118,6 +118,18 @@ def test_words_are_counted_in_distinct_captions_and_as_what_they_may_stand_for()
     assert with_counts(dataclasses.replace(known, counts=None), taught).counts == known.counts
 
 
+def test_a_word_that_is_a_labels_name_was_taught_as_often_as_it_was_pictured() -> None:
+    taught = [*TAUGHT, "a silo by itself", *(f"a pier {n}" for n in range(9))]
+    pictured = {"silo": 40, "pier": 5, "gazebo": 8}
+    known = measure_domain(_Listening(), taught, OTHERS, pictured=pictured)
+    assert known is not None
+    assert known.counts is not None
+    assert (known.counts["silo"], known.counts["pier"], known.counts["gazebo"]) == (40, 9, 8)
+    assert with_counts(dataclasses.replace(known, counts=None), taught, pictured).counts == known.counts
+    assert with_counts(known, taught).counts is not None
+    assert with_counts(known, taught).times_taught("silo") == 1
+
+
 def test_counts_go_on_from_those_before_and_are_none_where_they_were_none() -> None:
     before = measure_domain(_Listening(), TAUGHT, OTHERS)
     assert before is not None

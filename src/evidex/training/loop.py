@@ -20,7 +20,15 @@ from evidex.progress import Progress, silent
 from evidex.training.batches import epoch_batches, step_generator
 from evidex.training.distributed import World
 from evidex.training.lessons import Lessons
-from evidex.training.material import TrainingMaterial, mix_of, prepare, taught_captions, taught_texts, val_set
+from evidex.training.material import (
+    TrainingMaterial,
+    mix_of,
+    pictured_words,
+    prepare,
+    taught_captions,
+    taught_texts,
+    val_set,
+)
 from evidex.training.measure_domain import measure_saved_domain, pretrained_text_tower
 from evidex.training.run_folder import RunFolder
 from evidex.training.schedule import cosine, set_learning_rate
@@ -92,8 +100,8 @@ def train(
 
     if world.main:
         taught, tower = [*taught_texts(sources), *sources.texts], pretrained_text_tower(config.encoder)
-        before = domain_before(config)
-        measure_saved_domain(folder.model, str(device), taught, val_set(sources), tower, before)
+        before, pictured = domain_before(config), pictured_words(sources)
+        measure_saved_domain(folder.model, str(device), taught, val_set(sources), tower, before, pictured)
     world.barrier()
     return TrainedRun(
         load_model(folder.model, device=str(device), engine="torch"), folder.model, state.progressed.history

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 
 from evidex.config import Config
 from evidex.data.datasets import Dataset, joined
+from evidex.data.labels import spelt_apart
 from evidex.data.sources import Sources
 from evidex.encoders.domain import words_of
 from evidex.encoders.protocol import DualEncoder
@@ -63,6 +65,19 @@ def taught_texts(sources: Sources) -> list[str]:
     """The sentences that train: captions, and the labels in their forms."""
     names = (*label_names(sources.labels, sources.words), *other_names(sources))
     return train_set(sources).captions + [form for name in names for form in label_forms(name)]
+
+
+def pictured_words(sources: Sources) -> Counter[str]:
+    """Beside how many pictures each word stood that is a label by itself, or another name of one."""
+    words = sources.words
+    labels = Counter(record.label for source in sources.labels for record in source.train.records if record.label)
+    shown: Counter[str] = Counter()
+    for said, count in labels.items():
+        label = spelt_apart(said, words)
+        for name in (label, *sources.label_names.of(label)):
+            if words_of([name]) == {name}:
+                shown[name] += count
+    return shown
 
 
 def foreign_texts(config: Config, sources: Sources, device: torch.device) -> ForeignTexts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,16 +34,21 @@ LEAST_WORDS = 2000
 
 
 def measure_domain(
-    model: Model, taught: Iterable[str], others: Iterable[str], before: Domain | None = None
+    model: Model,
+    taught: Iterable[str],
+    others: Iterable[str],
+    before: Domain | None = None,
+    pictured: Mapping[str, int] | None = None,
 ) -> Domain | None:
     """What ``model`` knows after training with ``taught``; ``others`` are captions of the same kind that did not train.
 
-    Words that it knew ``before`` it still knows. None where the rest cannot be told: of too few captions or words, or
+    Words that it knew ``before`` it still knows. A word that is a label's name was taught as often as it was
+    ``pictured``, however few texts have it. None where the rest cannot be told: of too few captions or words, or
     where the model gives them all one vector.
     """
     trained = sorted(set(taught))
     new = sorted(set(others).difference(trained))
-    met = count_words(trained)
+    met = count_words(trained) | Counter(pictured or {})
     words = frozenset(met) | (frozenset() if before is None else before.words)
     if len(words) < LEAST_WORDS or len(trained) < LEAST_TEXTS or len(new) < LEAST_OTHERS:
         return None
@@ -57,9 +62,9 @@ def measure_domain(
     return replace(known, counts=_counts(words, met if before is None else met + Counter(before.counts)))
 
 
-def with_counts(known: Domain, taught: Iterable[str]) -> Domain:
+def with_counts(known: Domain, taught: Iterable[str], pictured: Mapping[str, int] | None = None) -> Domain:
     """``known``, of a model that is trained already, with the counts of its words in the texts that ``taught`` it."""
-    return replace(known, counts=_counts(known.words, count_words(taught)))
+    return replace(known, counts=_counts(known.words, count_words(taught) | Counter(pictured or {})))
 
 
 def _counts(words: frozenset[str], met: Counter[str]) -> dict[str, int]:
@@ -95,6 +100,7 @@ def measure_saved_domain(
     val: Dataset,
     text_tower: Path | None = None,
     before: Domain | None = None,
+    pictured: Mapping[str, int] | None = None,
 ) -> None:
     """The same for the model at ``path``, which is replaced in one step, unless it has a domain already.
 
@@ -106,7 +112,7 @@ def measure_saved_domain(
     if model.domain is not None:
         return
     texts = list(taught)
-    known = measure_domain(model, texts, val.captions, before)
+    known = measure_domain(model, texts, val.captions, before, pictured)
     if known is not None:
         nearness = nearness_to(texts, text_tower, device) if before is None else before.nearness
         model.domain = replace(known.with_matches(own_similarity(model, val)), nearness=nearness)
