@@ -41,6 +41,23 @@ def test_padding_does_not_change_a_text(compact: TowerEncoder) -> None:
     torch.testing.assert_close(together[1:2], alone, atol=1e-5, rtol=1e-4)
 
 
+def test_many_texts_of_all_lengths_come_out_in_their_order_as_each_alone(compact: TowerEncoder) -> None:
+    words = np.random.default_rng(0).integers(1, 40, 150)
+    texts = [" ".join(TEXTS[n % 3].split()[:3] * (int(count) // 3 + 1)) for n, count in enumerate(words)]
+    tokens = compact.tokenize(texts)
+    together = compact.text_features(tokens)
+    together.sum().backward()
+    grown = {name: each.grad for name, each in compact.named_parameters() if each.grad is not None}
+    compact.zero_grad()
+    rows = [compact.text_features({name: ids[n : n + 1] for name, ids in tokens.items()}) for n in range(len(texts))]
+    alone = torch.cat(rows)
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-4)
+    alone.sum().backward()
+    for name, each in compact.named_parameters():
+        if name in grown:
+            torch.testing.assert_close(grown[name], each.grad, atol=2e-4, rtol=1e-3, msg=name)
+
+
 def test_prepared_images_are_square_bytes(compact: TowerEncoder) -> None:
     for size in ((32, 32), (1, 1), (500, 20), (33, 700)):
         prepared = compact.prepare_image(Image.new("RGB", size, (10, 200, 30)))
