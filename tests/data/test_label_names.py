@@ -58,12 +58,14 @@ def test_a_caption_of_what_is_called_more_than_the_label_says_nothing_of_the_lab
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("port", "write a label, a tab"),
-        ("port\t", "write a label, a tab"),
+        ("port", "write labels, a tab"),
+        ("port\t", "write labels, a tab"),
         ("port\tHarbour", "lower case"),
         ("port\tharbour||docks", "lower case"),
-        ("port\tharbour|port", "twice, or its own"),
-        ("port\tdocks|docks", "twice, or its own"),
+        ("port,\tharbour", "lower case"),
+        ("port\tharbour|port", "'port' has the name 'port' twice, or is called so"),
+        ("port\tdocks|docks", "stands there twice"),
+        ("port,ports\tdocks", "stands there twice"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
@@ -72,9 +74,17 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
     assert "line 4" in str(caught.value)
 
 
-def test_a_label_stands_in_one_line_and_the_columns_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="'ports' is there twice"):
-        LabelNames.read(_table(tmp_path, "port\tharbour", "ports\tdocks"))
+def test_a_label_may_stand_in_several_lines_and_several_in_one(tmp_path: Path) -> None:
+    names = LabelNames.read(
+        _table(tmp_path, "port\tharbour", "river,ports\tboats|the boats lie still .", "river\tstream")
+    )
+    assert names.of("port") == ("harbour", "boats", "the boats lie still .")
+    assert names.of("river") == ("boats", "the boats lie still .", "stream")
+    with pytest.raises(DataError, match="line 5: 'port' has the name 'boats' twice"):
+        LabelNames.read(_table(tmp_path, "ports\tboats", "port\tboats"))
+
+
+def test_the_columns_are_named(tmp_path: Path) -> None:
     (tmp_path / "bare.tsv").write_text("port\tharbour\n")
     with pytest.raises(DataError, match="no columns label, names"):
         LabelNames.read(tmp_path / "bare.tsv")

@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 
 from evidex.config import Config, DataConfig, SourceConfig
 from evidex.data.datasets import load_dataset
+from evidex.data.label_names import LabelNames
 from evidex.data.sources import load_sources
 from evidex.encoders.model import load_model
 from evidex.encoders.towers import TowerEncoder, new_compact
@@ -25,7 +26,7 @@ from evidex.training.checkpoint import _compared
 from evidex.training.label_lessons import LabelLessons, label_forms, prepare_labels
 from evidex.training.lessons import Lessons
 from evidex.training.loop import train
-from evidex.training.material import prepare, taught_texts
+from evidex.training.material import pictured_words, prepare, taught_texts
 from evidex.training.splits import decoded
 
 CPU = torch.device("cpu")
@@ -95,7 +96,22 @@ def test_pictures_with_labels_take_turns_and_need_no_state(several: Config) -> N
 def test_labels_in_their_forms() -> None:
     assert label_forms("airport") == ("airport", "an airport", "an aerial image of an airport .")
     assert label_forms("storage tanks")[1] == "storage tanks"
+    assert label_forms("trains stop here .") == ("trains stop here .",) * 3
     assert label_forms("where trains stop")[1:] == ("where trains stop", "an aerial image of where trains stop .")
+
+
+def test_words_are_pictured_as_often_as_the_labels_that_they_name_by_themselves(several: Config) -> None:
+    sources = load_sources(several.data)
+    count = Counter(record.label for source in sources.labels for record in source.train.records)
+    names = LabelNames(
+        {"port": ("harbour", "moored ships", "quays"), "river": ("stream", "harbour"), "lake": ("mere",)}
+    )
+    shown = pictured_words(dataclasses.replace(sources, label_names=names))
+    assert count["port"] > 0 < count["river"]
+    assert shown["harbour"] == count["port"] + count["river"]
+    assert (shown["port"], shown["quays"]) == (count["port"], count["port"])
+    assert shown["stream"] == count["river"]
+    assert not {"moored", "ships", "moored ships", "mere", "lake", "storage", "tanks"} & shown.keys()
 
 
 def test_a_checkpoint_of_before_these_switches_is_one_of_the_same_configuration(config: Config) -> None:

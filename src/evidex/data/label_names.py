@@ -1,7 +1,8 @@
 """What else a label is called: one dataset's "viaduct" is somebody's "flyover" or "interchange".
 
-A table names a label in each line and, with ``|`` between them, other names for what its pictures show. A name may
-stand in several lines: then it tells none of these labels from the others.
+A table names a label in each line, or several with commas between them, and, with ``|`` between these, other names for
+what their pictures show. A name that several labels have tells none of them from the others. One that ends with a full
+stop (" .") is a sentence, as captions are.
 """
 
 from __future__ import annotations
@@ -33,13 +34,15 @@ class LabelNames:
         ]
         if not rows or rows[0][1] != _HEADER:
             raise DataError(f"'{path}' has no columns {', '.join(_HEADER)}; give such a table, separated by a tab")
-        found: dict[str, tuple[str, ...]] = {}
+        found: dict[str, dict[str, None]] = {}
         for number, cells in rows[1:]:
-            label, names = _row(cells, f"'{path}', line {number}")
-            if _glued(label) in found:
-                raise DataError(f"'{path}', line {number}: '{label}' is there twice; join the two lines")
-            found[_glued(label)] = names
-        return cls(found)
+            labels, names = _row(cells, where := f"'{path}', line {number}")
+            for label in labels:
+                so_far = found.setdefault(_glued(label), {})
+                if twice := [name for name in names if name == label or name in so_far]:
+                    raise DataError(f"{where}: '{label}' has the name '{twice[0]}' twice, or is called so; keep one")
+                so_far |= dict.fromkeys(names)
+        return cls({label: tuple(names) for label, names in found.items()})
 
     def of(self, label: str) -> tuple[str, ...]:
         """Other names of ``label``; none where the table does not know it."""
@@ -68,17 +71,16 @@ class LabelNames:
         return {_glued(label), *map(_glued, self.of(label))}
 
 
-def _row(cells: list[str], where: str) -> tuple[str, tuple[str, ...]]:
+def _row(cells: list[str], where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if len(cells) != len(_HEADER) or not all(cells):
-        raise DataError(f"{where}: write a label, a tab, and its other names with | between them")
-    label, joined = cells
-    names = tuple(name.strip() for name in joined.split("|"))
-    for name in (label, *names):
+        raise DataError(f"{where}: write labels, a tab, and their other names with | between them")
+    labels, names = (tuple(part.strip() for part in cell.split(mark)) for cell, mark in zip(cells, ",|", strict=True))
+    for name in (*labels, *names):
         if not name or name != " ".join(name.lower().split()):
             raise DataError(f"{where}: '{name}' must be in lower case with single blanks")
-    if label in names or len(set(names)) != len(names):
-        raise DataError(f"{where}: '{label}' has a name twice, or its own; keep one")
-    return label, names
+    if len({*map(_glued, labels)}) != len(labels) or len({*names}) != len(names):
+        raise DataError(f"{where}: a label or a name stands there twice; keep one")
+    return labels, names
 
 
 def _glued(text: str) -> str:

@@ -113,8 +113,10 @@ class LabelLessons:
 def label_forms(name: str) -> tuple[str, str, str]:
     """The bare label, as a thing, and as a caption.
 
-    What is many, or more than a noun ("where trains stop"), takes no article.
+    What is many, or more than a noun ("where trains stop"), takes no article; a sentence stays as it is.
     """
+    if name.endswith(" ."):
+        return name, name, name
     is_thing = not (name.endswith("s") or FUNCTION_WORDS.intersection(name.split()))
     thing = with_article(name) if is_thing else name
     return name, thing, f"an aerial image of {thing} ."
