@@ -79,6 +79,27 @@ HALF_KNOWN = replace(OUT_OF_DOMAIN, mostly_known=True)
             "answered",
             [Reason.IGNORED_WORDS],
         ),
+        *(
+            (
+                replace(PLAIN, reading=reading, judged=replace(SURE, percentile=0.86), first=_found(0.45)),
+                Level.OUT_OF_DOMAIN,  # a word that says little, and little that is like the rest
+                "abstained",
+                [Reason.NEW_WORDS],
+            )
+            for reading in (Reading(ignored_words=("spoons",)), Reading(in_passing=("socks",)), HALF_KNOWN)
+        ),
+        (
+            replace(PLAIN, reading=Reading(ignored_words=("spoons",)), judged=replace(UNSURE, unsupported=True)),
+            Level.OUT_OF_DOMAIN,
+            "abstained",
+            [Reason.NEW_WORDS],
+        ),
+        (
+            replace(PLAIN, reading=Reading(ignored_words=("spoons",)), judged=replace(SURE, percentile=0.86)),
+            Level.LOOK_TWICE,  # its best match is one
+            "answered",
+            [Reason.IGNORED_WORDS, Reason.OTHERS_SURER],
+        ),
         (replace(PLAIN, first=_found(0.1)), Level.NO_MATCH, "abstained", [Reason.BELOW_FLOOR, Reason.FAINT]),
         (replace(PLAIN, first=_found(np.nan)), Level.NO_MATCH, "abstained", [Reason.BELOW_FLOOR, Reason.FAINT]),
         (replace(PLAIN, first=_found(0.3)), Level.LOOK_TWICE, "answered", [Reason.FAINT]),

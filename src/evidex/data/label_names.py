@@ -71,6 +71,11 @@ class LabelNames:
         return {_glued(label), *map(_glued, self.of(label))}
 
 
+def is_sentence(name: str) -> bool:
+    """Whether ``name`` is said of a picture and is not what something is called."""
+    return name.endswith(" .")
+
+
 def _row(cells: list[str], where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if len(cells) != len(_HEADER) or not all(cells):
         raise DataError(f"{where}: write labels, a tab, and their other names with | between them")

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from evidex.retrieval.certainty.policy import Judged
-from evidex.retrieval.out_of_domain import NO_BAR, READ_WHOLE, Bar, Reading
+from evidex.retrieval.out_of_domain import NO_BAR, READ_WHOLE, Bar, Reading, Words
 from evidex.retrieval.refine import REFINE_RATIO
 from evidex.retrieval.scan.partial import Partial
 
@@ -137,10 +137,33 @@ class Case:
 
     @property
     def _is_out_of_domain(self) -> bool:
-        """What is unlike anything taught; not where most of its words are known and its best hit is a match."""
+        """What is unlike anything taught; not where most of its words are known and its best hit is a match.
+
+        Nor is it in domain where some of its words say little to the model, and little is like the rest.
+        """
         read, scores = self.reading, self.first.scores
         found = read.mostly_known and self.bar.is_fair(scores)
-        return bool(read.new_words and not found) or bool(read.hardly_known and self.bar.is_faint(scores))
+        unlike = bool(read.new_words and not found) or bool(read.hardly_known and self.bar.is_faint(scores))
+        return unlike or (bool(self._strange) and self._has_few_alike)
+
+    @property
+    def _strange(self) -> Words:
+        """Words that were never taught, or hardly."""
+        return (*(self.reading.new_words or self.reading.ignored_words), *self.reading.in_passing)
+
+    @property
+    def _is_unsupported(self) -> bool:
+        """What is rare in an archive has little evidence in all; it may be there if its best match is one."""
+        little = self.judged is not None and self.judged.unsupported
+        return little and not self.bar.is_nearly_fair(self.first.scores)
+
+    @property
+    def _has_few_alike(self) -> bool:
+        """Whether little in the archive is like it, and its best match may be one nonetheless."""
+        if self.judged is None or self._is_unsupported:
+            return False
+        unusual = self.bar.is_unusual(self.first.scores)
+        return self.judged.unsupported or (self.judged.percentile >= FEW and unusual)
 
     @property
     def _is_below(self) -> bool:
@@ -164,10 +187,11 @@ class Case:
         judged = None if self._is_apart or self.reading.new_words else self.judged
         chance = None if self.asks_again else judged
         reasons = tuple(reason for reason, holds in self._reasons(final, judged).items() if holds)
-        read = self.reading
-        strange = (*(read.new_words or read.ignored_words), *read.in_passing)
         excluded = Reason.NEW_WORDS in reasons  # otherwise they are words that the hits may leave out
-        read = replace(read, new_words=strange if excluded else (), ignored_words=() if excluded else strange)
+        strange, none = self._strange, ()
+        read = replace(
+            self.reading, new_words=strange if excluded else none, ignored_words=none if excluded else strange
+        )
         return Standing(
             reasons=reasons,
             refined=self.asks_again,
@@ -182,9 +206,7 @@ class Case:
         empty = self.first.count == 0
         if self.reading.names_nothing and not empty:
             return {Reason.NOTHING_ASKED: True}
-        little = self.judged is not None and self.judged.unsupported
-        # What is rare in an archive has little evidence in all, and may be there nonetheless if its best match is one.
-        unsupported = little and not self.bar.is_nearly_fair(self.first.scores)
+        unsupported = self._is_unsupported
         out_of_domain = self._is_out_of_domain and not empty and (self.bar.refuses or unsupported)
         percentile = 0.0 if judged is None else judged.percentile
         unjudged = self.judged is None and not (empty or out_of_domain or self._is_below)
@@ -196,12 +218,10 @@ class Case:
             Reason.SEVERAL_PARTS: unjudged and self.several_parts,
             Reason.NOT_CALIBRATED: unjudged and not self.several_parts,
             Reason.UNCERTAIN_AT_FIRST: self.asks_again and percentile >= 1 - REFINE_RATIO,
-            Reason.IGNORED_WORDS: not out_of_domain
-            and bool(self.reading.ignored_words or self.reading.new_words or self.reading.in_passing),
+            Reason.IGNORED_WORDS: not out_of_domain and bool(self._strange),
             Reason.NEGATED: self.reading.negated is not None,
             Reason.READ_IN_PART: self.reading.in_part,
-            Reason.FEW_ALIKE: (little and not unsupported and judged is not None)
-            or (percentile >= FEW and not unsupported and self.bar.is_unusual(self.first.scores)),
+            Reason.FEW_ALIKE: judged is not None and self._has_few_alike,
             Reason.FAINT: self.bar.is_faint(final.scores),
             Reason.OTHERS_SURER: percentile > MIDDLE,
         }

@@ -10,6 +10,7 @@ import torch
 
 from evidex.config import DataConfig
 from evidex.data.function_words import FUNCTION_WORDS
+from evidex.data.label_names import is_sentence
 from evidex.data.labels import exclusions, spelt_apart
 from evidex.data.sources import Source, Sources
 from evidex.degrade.text import with_article
@@ -115,7 +116,7 @@ def label_forms(name: str) -> tuple[str, str, str]:
 
     What is many, or more than a noun ("where trains stop"), takes no article; a sentence stays as it is.
     """
-    if name.endswith(" ."):
+    if is_sentence(name):
         return name, name, name
     is_thing = not (name.endswith("s") or FUNCTION_WORDS.intersection(name.split()))
     thing = with_article(name) if is_thing else name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import torch
 
 from evidex.config import Config
 from evidex.data.datasets import Dataset, joined
+from evidex.data.label_names import is_sentence
 from evidex.data.labels import spelt_apart
 from evidex.data.sources import Sources
 from evidex.encoders.domain import words_of
@@ -62,8 +64,11 @@ def taught_captions(sources: Sources) -> list[tuple[str, ...]]:
 
 
 def taught_texts(sources: Sources) -> list[str]:
-    """The sentences that train: captions, and the labels in their forms."""
-    names = (*label_names(sources.labels, sources.words), *other_names(sources))
+    """The texts that teach words: captions, and the labels in their forms.
+
+    Sentences said of labels are not among them: they teach what they mean together, of far more things than one sees.
+    """
+    names = (*label_names(sources.labels, sources.words), *itertools.filterfalse(is_sentence, other_names(sources)))
     return train_set(sources).captions + [form for name in names for form in label_forms(name)]
 
 
