@@ -97,6 +97,7 @@ class EncoderConfig(Checked):
     dim: Dim = 512
     dropout: Share = 0.0
     text_layers: Layers = 0  # how many of the first layers of a pretrained or trained text tower are kept; 0 = all
+    text_hidden: CountOrZero = 0  # how many hidden units of each layer of a trained text tower are kept; 0 = all
     pooling: Literal["mean", "mean_max", "cls", "cls_mean"] = "mean"  # of the last grid; CLIP's tower has a class token
     freeze_batch_norm: bool = False
     seed: SeedOrNone = -1  # of what starts from nothing; -1 = the run's. Runs with one start can be averaged

@@ -143,3 +143,14 @@ def test_the_first_layers_of_a_trained_text_tower_may_be_kept(config: Config, wh
     assert started.spec()["text_shape"] == {**before.spec()["text_shape"], "layers": layers - 1}
     with pytest.raises(ConfigError, match=f"text_layers = {layers + 1}, but '.*' has {layers} layers .* to {layers}"):
         build_start(replace(going_on, encoder=replace(going_on.encoder, text_layers=layers + 1)), [])
+
+
+def test_a_trained_text_tower_may_lose_hidden_units_chosen_by_what_trains(config: Config, whole: Whole) -> None:
+    before = load_model(whole.run.model_path, engine="torch").encoder
+    units = before.spec()["text_shape"]["intermediate"]
+    going_on = _on(config, str(whole.run.model_path))
+    narrower = replace(going_on, encoder=replace(going_on.encoder, text_hidden=units // 2))
+    started = build_start(narrower, ["two planes beside a road .", "a lake .", "a lake ."])
+    assert started.spec()["text_shape"] == {**before.spec()["text_shape"], "intermediate": units // 2}
+    with pytest.raises(ConfigError, match=f"text_hidden = {units + 1}, but '.*' has {units} such units; set it to 0"):
+        build_start(replace(going_on, encoder=replace(going_on.encoder, text_hidden=units + 1)), ["a lake ."])

@@ -68,6 +68,18 @@ class TextTower(nn.Module):
         weight = attention_mask[..., None].to(hidden.dtype)
         return (hidden * weight).sum(1) / weight.sum(1)
 
+    def hidden_units(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> list[torch.Tensor]:
+        """Return what the hidden units of each layer give for each token that counts, (tokens, intermediate) each."""
+        hidden, attend = self.embeddings(input_ids), attention_mask[:, None, None, :].bool()
+        given = []
+        for layer in self.encoder.layer:
+            assert isinstance(layer, _Layer)
+            attended = layer.attention(hidden, attend)
+            units = layer.units(attended)
+            hidden = layer.output(units, attended)
+            given.append(units[attention_mask.bool()])
+        return given
+
     def entry(self) -> nn.Module:
         """The module whose output is the first tokens."""
         return self.embeddings
@@ -111,9 +123,13 @@ class _Layer(nn.Module):
         self.output = _Output(shape.intermediate, shape.hidden, dropout)
 
     def forward(self, hidden: torch.Tensor, attend: torch.Tensor) -> torch.Tensor:
-        hidden = self.attention(hidden, attend)
-        result: torch.Tensor = self.output(gelu(self.intermediate["dense"](hidden)), hidden)
+        attended = self.attention(hidden, attend)
+        result: torch.Tensor = self.output(self.units(attended), attended)
         return result
+
+    def units(self, attended: torch.Tensor) -> torch.Tensor:
+        """Return what the layer's hidden units give, (n, length, intermediate)."""
+        return gelu(self.intermediate["dense"](attended))
 
 
 class _Attention(nn.Module):

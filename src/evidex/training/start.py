@@ -18,6 +18,9 @@ from evidex.methods.protocol import implementation
 from evidex.training.distributed import World
 from evidex.training.schedule import lock_images
 
+_ASKED = 2048
+"""Texts that tell which hidden units matter."""
+
 
 def build_start(config: Config, texts: list[str], captions: Sequence[Sequence[str]] = ()) -> DualEncoder:
     """Return the encoder that ``config`` names, with what its method adds, as it is before training with ``texts``.
@@ -41,7 +44,7 @@ def domain_before(config: Config) -> Domain | None:
 
 def _plain(config: Config, texts: list[str]) -> DualEncoder:
     if config.encoder.kind == "model":
-        return _of_model(config)
+        return _of_model(config, texts)
     if config.encoder.kind == "clip":
         from evidex.encoders.clip.encoder import ClipEncoder
 
@@ -65,7 +68,7 @@ def _freezes(config: Config) -> bool:
     return config.encoder.freeze_batch_norm or config.train.learns == "texts"
 
 
-def _of_model(config: Config) -> DualEncoder:
+def _of_model(config: Config, texts: Sequence[str]) -> DualEncoder:
     """The encoder of a model that was trained before, with the dropout that is asked for now."""
     from evidex.encoders.model import load_model
     from evidex.encoders.torch_engine import torch_encoder
@@ -85,6 +88,8 @@ def _of_model(config: Config) -> DualEncoder:
     if settings.text_layers:
         spec, weights = _with_fewer_layers(spec, weights, settings)
     started = torch_encoder(spec, weights)
+    if settings.text_hidden:
+        started = _with_fewer_hidden(started, settings, texts)
     if isinstance(started, TowerEncoder):
         started.freeze_batch_norm = _freezes(config)
     return started
@@ -101,6 +106,19 @@ def _with_fewer_layers(
     layer = re.compile(r"text_tower\.encoder\.layer\.(\d+)\.")
     first = {name: each for name, each in weights.items() if not ((at := layer.match(name)) and int(at[1]) >= kept)}
     return {**spec, "text_shape": {**spec["text_shape"], "layers": kept}}, first
+
+
+def _with_fewer_hidden(encoder: DualEncoder, settings: EncoderConfig, texts: Sequence[str]) -> DualEncoder:
+    """The same with ``settings.text_hidden`` hidden units in each layer of the text tower, chosen by ``texts``."""
+    from evidex.encoders.pruning import with_fewer_hidden
+
+    there = encoder.spec()["text_shape"]["intermediate"] if isinstance(encoder, TowerEncoder) else 0
+    if not isinstance(encoder, TowerEncoder) or settings.text_hidden > there:
+        raise ConfigError(
+            f"encoder.text_hidden = {settings.text_hidden}, but '{settings.source}' has {there} such units; set it to 0"
+        )
+    distinct = sorted(set(texts))
+    return with_fewer_hidden(encoder, settings.text_hidden, encoder.tokenize(distinct[:: -(-len(distinct) // _ASKED)]))
 
 
 def check_batch(config: Config, world: World) -> None:
