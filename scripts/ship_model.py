@@ -40,7 +40,7 @@ from evidex.encoders.onnx_encoder import OnnxEncoder
 from evidex.encoders.towers import TowerEncoder
 from evidex.evaluation.features import encode_images
 from evidex.evaluation.protocol import evaluate, name_scenes
-from evidex.training.material import pictured_words, taught_texts, val_set
+from evidex.training.material import pictured_words, shown_texts, taught_texts, val_set
 from evidex.training.measure_domain import measure_domain, nearness_to, own_similarity, with_counts
 
 LIMIT_BYTES = 34_000_000
@@ -72,7 +72,7 @@ def main() -> int:
     sources = load_sources(data_of(arguments))
     taught = [*taught_texts(sources), *sources.texts]
     nearness = word_table(taught, tower=arguments.text_tower, trained=model)
-    smaller = with_smaller_vocabulary(model, taught + phrases + near_words(nearness))
+    smaller = with_smaller_vocabulary(model, taught + shown_texts(sources) + phrases + near_words(nearness))
     whole = smaller.encoder
     assert isinstance(whole, TowerEncoder)
     weights = halved(whole.weights())

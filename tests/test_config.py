@@ -49,6 +49,8 @@ def test_every_configuration_of_the_project_loads(path: Path) -> None:
         ("[train]\nhead_learning_rate = -1.0", "head_learning_rate = -1.0; give 0 or more"),
         ("[loss]\nmargin = nan", "margin = nan; give 0 or more"),
         ("[encoder]\ntext_layers = -3", "text_layers = -3; give 0 or more"),
+        ("[encoder]\ntext_hidden = 64", r"encoder\.text_hidden = 64 is for models that are trained on"),
+        ("[data]\nforeign = 8", r"data\.foreign = 8 shows texts beside labels, and none are learned"),
         ("[data]\ndegrade = 1.5", "from 0 to 1"),
         ("seed = ", "not readable as TOML"),
         ("seed = " + "9" * 40, "give 0 or more, below"),

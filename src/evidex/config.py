@@ -192,6 +192,16 @@ class Config(Checked):
             raise ConfigError(f"train.whiten = {self.train.whiten} changes the heads of towers; set 0 for clip")
         if self.train.learns == "texts":
             self._check_locked()
+        if self.encoder.text_hidden and self.encoder.kind != "model":
+            raise ConfigError(
+                f'encoder.text_hidden = {self.encoder.text_hidden} is for models that are trained on, kind = "model"; '
+                "set it to 0"
+            )
+        if self.data.foreign and not (self.loss.labels and any(each.role == "labels" for each in self.data.source)):
+            raise ConfigError(
+                f"data.foreign = {self.data.foreign} shows texts beside labels, and none are learned; set it to 0, or "
+                'loss.labels and a [[data.source]] with role = "labels"'
+            )
         if self.data.epoch == "pairs" and self.data.captions_per_image > 1:
             raise ConfigError(
                 f'data.captions_per_image = {self.data.captions_per_image} with data.epoch = "pairs" would show pairs '

@@ -63,6 +63,7 @@ def test_a_caption_of_what_is_called_more_than_the_label_says_nothing_of_the_lab
         ("port\tHarbour", "lower case"),
         ("port\tharbour||docks", "lower case"),
         ("port,\tharbour", "lower case"),
+        ("port\tships lie here.", "'ships lie here.' ends with a full stop; write a blank before it"),
         ("port\tharbour|port", "'port' has the name 'port' twice, or is called so"),
         ("port\tdocks|docks", "stands there twice"),
         ("port,ports\tdocks", "stands there twice"),

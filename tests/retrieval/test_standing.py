@@ -89,10 +89,16 @@ HALF_KNOWN = replace(OUT_OF_DOMAIN, mostly_known=True)
             for reading in (Reading(ignored_words=("spoons",)), Reading(in_passing=("socks",)), HALF_KNOWN)
         ),
         (
-            replace(PLAIN, reading=Reading(ignored_words=("spoons",)), judged=replace(UNSURE, unsupported=True)),
-            Level.OUT_OF_DOMAIN,
+            replace(PLAIN, reading=Reading(ignored_words=("wooden", "spoons")), judged=UNSURE),
+            Level.OUT_OF_DOMAIN,  # several such words, whatever its best match
             "abstained",
             [Reason.NEW_WORDS],
+        ),
+        (
+            replace(PLAIN, reading=Reading(ignored_words=("spoons",)), judged=replace(UNSURE, unsupported=True)),
+            Level.LOOK_TWICE,  # one, and its best match is as right answers have it
+            "refined",
+            [Reason.UNCERTAIN_AT_FIRST, Reason.IGNORED_WORDS, Reason.FEW_ALIKE, Reason.OTHERS_SURER],
         ),
         (
             replace(PLAIN, reading=Reading(ignored_words=("spoons",)), judged=replace(SURE, percentile=0.86)),
@@ -165,6 +171,7 @@ HALF_KNOWN = replace(OUT_OF_DOMAIN, mostly_known=True)
 def test_the_weightiest_reason_decides(case: Case, level: Level, verdict: str, reasons: list[Reason]) -> None:
     standing = case.standing(case.first)
     assert (standing.level, standing.verdict, list(standing.reasons)) == (level, verdict, reasons)
+    assert not (case.asks_again and standing.level.refused and Reason.LITTLE_EVIDENCE not in standing.reasons)
     known = {Reason.NEW_WORDS, Reason.BELOW_FLOOR, Reason.NOTHING_ASKED, Reason.NOT_CALIBRATED}
     apart, unread = known & set(reasons), bool(case.reading.new_words)  # calibrations leave such texts out
     assert bool(standing.reading.new_words) == (Reason.NEW_WORDS in reasons)

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from evidex.config import Config
-from evidex.data.sources import load_sources
+from evidex.data.label_names import LabelNames
+from evidex.data.sources import Sources, load_sources
 from evidex.encoders.domain import Domain
 from evidex.encoders.nearness import Nearness
 from evidex.encoders.towers import new_compact
@@ -17,8 +18,8 @@ from evidex.errors import ConfigError
 from evidex.progress import silent
 from evidex.training import material
 from evidex.training.foreign import FAR, ForeignTexts, far_words
-from evidex.training.label_lessons import prepare_labels
-from evidex.training.material import foreign_texts
+from evidex.training.label_lessons import LabelLessons, prepare_labels
+from evidex.training.material import foreign_texts, prepare
 from evidex.training.splits import decoded
 
 CPU = torch.device("cpu")
@@ -64,8 +65,12 @@ def test_every_picture_excludes_what_is_foreign_and_labels_stay_as_they_were(sev
     assert first.exclude.shape == (count, count)
 
 
+def _labels_of(config: Config, sources: Sources) -> LabelLessons | None:
+    return prepare(config, sources, new_compact(config.encoder, ["a river ."]), CPU, silent).lessons.labels
+
+
 def test_words_that_are_taught_or_told_of_are_not_foreign(several: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Nearness(("piano", "river", "spoon"), np.zeros(3, np.uint8))
+    table = Nearness(("piano", "river", "spoon", "would"), np.zeros(4, np.uint8))
     known = Domain(
         frozenset(), np.zeros(4, np.float32), np.eye(1, 4, dtype=np.float32), np.ones(2, np.float32), nearness=table
     )
@@ -73,8 +78,16 @@ def test_words_that_are_taught_or_told_of_are_not_foreign(several: Config, monke
     sources = load_sources(several.data)
     config = dataclasses.replace(several, data=dataclasses.replace(several.data, foreign=4))
     assert foreign_texts(config, sources, CPU) == ForeignTexts(("piano", "spoon"), 4)
+    assert isinstance(prepared := _labels_of(config, sources), LabelLessons)
+    assert prepared.foreign == ForeignTexts(("piano", "spoon"), 4)
+    assert len(prepared.texts(torch.Generator().manual_seed(0)).texts) == len(prepared.names) + 4
+    said = LabelNames({"river": ("a spoon lies in the mud .", "brook")})
+    assert foreign_texts(config, dataclasses.replace(sources, label_names=said), CPU).words == ("piano",)
     told = dataclasses.replace(sources, labelled_texts=(*sources.labelled_texts, ("", "a spoon in the sand .")))
     assert foreign_texts(config, told, CPU).words == ("piano",)
+    before = dataclasses.replace(known, words=frozenset({"piano"}))
+    monkeypatch.setattr(material, "domain_before", lambda _: before)
+    assert foreign_texts(config, sources, CPU).words == ("spoon",)
     monkeypatch.setattr(material, "domain_before", lambda _: dataclasses.replace(known, nearness=None))
     with pytest.raises(ConfigError, match=r"data\.foreign = 4 needs"):
         foreign_texts(config, sources, CPU)

@@ -26,7 +26,7 @@ from evidex.training.checkpoint import _compared
 from evidex.training.label_lessons import LabelLessons, label_forms, prepare_labels
 from evidex.training.lessons import Lessons
 from evidex.training.loop import train
-from evidex.training.material import pictured_words, prepare, taught_texts
+from evidex.training.material import pictured_words, prepare, shown_texts, taught_texts
 from evidex.training.splits import decoded
 
 CPU = torch.device("cpu")
@@ -97,6 +97,8 @@ def test_labels_in_their_forms() -> None:
     assert label_forms("airport") == ("airport", "an airport", "an aerial image of an airport .")
     assert label_forms("storage tanks")[1] == "storage tanks"
     assert label_forms("trains stop here .") == ("trains stop here .",) * 3
+    assert label_forms("place of worship")[1] == "a place of worship"
+    assert label_forms("boats at a pier")[1] == "boats at a pier"
     assert label_forms("where trains stop")[1:] == ("where trains stop", "an aerial image of where trains stop .")
 
 
@@ -112,6 +114,23 @@ def test_words_are_pictured_as_often_as_the_labels_that_they_name_by_themselves(
     assert (shown["port"], shown["quays"]) == (count["port"], count["port"])
     assert shown["stream"] == count["river"]
     assert not {"moored", "ships", "moored ships", "mere", "lake", "storage", "tanks"} & shown.keys()
+
+
+def test_sentences_said_of_labels_are_shown_and_teach_no_words(several: Config) -> None:
+    sources = load_sources(several.data)
+    names = LabelNames({"port": ("quays", "sailors sleep here ."), "nowhere": ("nobody is here .",)})
+    said = dataclasses.replace(sources, label_names=names)
+    taught, shown = taught_texts(said), shown_texts(said)
+    assert {"quays", "an aerial image of quays ."} <= set(taught)
+    assert not {"sailors sleep here .", "nobody is here ."} & set(taught)
+    assert shown == [*taught, "sailors sleep here ."]
+
+
+def test_what_is_pictured_is_told_when_training_ends(several: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+    monkeypatch.setattr("evidex.training.loop.measure_saved_domain", lambda *given: told.append(given[-1]))
+    train(dataclasses.replace(several, train=dataclasses.replace(several.train, epochs=1)), device=CPU)
+    assert told == [pictured_words(load_sources(several.data))]
 
 
 def test_a_checkpoint_of_before_these_switches_is_one_of_the_same_configuration(config: Config) -> None:

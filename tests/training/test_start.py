@@ -13,6 +13,7 @@ from evidex.config import Config, EncoderConfig, MethodConfig
 from evidex.encoders.committee import CommitteeEncoder
 from evidex.encoders.domain import Domain, words_of
 from evidex.encoders.model import Model, load_model
+from evidex.encoders.pruning import with_fewer_hidden
 from evidex.encoders.towers import TowerEncoder
 from evidex.errors import ConfigError
 from evidex.training.loop import train
@@ -98,7 +99,7 @@ def test_a_locked_tower_gives_pictures_the_vectors_they_had(config: Config, whol
 def test_vectors_that_are_computed_once_teach_what_pictures_do(
     config: Config, whole: Whole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    weights = []
+    weights, histories = [], []
     for once in (True, False):
         started = replace(
             config,
@@ -110,9 +111,12 @@ def test_vectors_that_are_computed_once_teach_what_pictures_do(
         assert shows_vectors(started)
         if not once:
             monkeypatch.setattr("evidex.training.material.shows_vectors", lambda _: False)
-        weights.append(train(started, device=torch.device("cpu")).model.encoder.weights())
+        run = train(started, device=torch.device("cpu"))
+        weights.append(run.model.encoder.weights())
+        histories.append(run.history[0])
     for name, value in weights[0].items():
         np.testing.assert_allclose(np.asarray(value), np.asarray(weights[1][name]), atol=2e-4, err_msg=name)
+    assert histories[0]["val_rsum"] == pytest.approx(histories[1]["val_rsum"], abs=1.0)
 
 
 def test_a_batch_in_chunks_teaches_a_locked_model_the_same(config: Config, whole: Whole) -> None:
@@ -150,7 +154,11 @@ def test_a_trained_text_tower_may_lose_hidden_units_chosen_by_what_trains(config
     units = before.spec()["text_shape"]["intermediate"]
     going_on = _on(config, str(whole.run.model_path))
     narrower = replace(going_on, encoder=replace(going_on.encoder, text_hidden=units // 2))
-    started = build_start(narrower, ["two planes beside a road .", "a lake .", "a lake ."])
+    texts = ["two planes beside a road .", "a lake .", "a lake ."]
+    started = build_start(narrower, texts)
     assert started.spec()["text_shape"] == {**before.spec()["text_shape"], "intermediate": units // 2}
+    assert isinstance(before, TowerEncoder)
+    chosen = with_fewer_hidden(before, units // 2, before.tokenize(sorted({*texts})))
+    assert all(torch.equal(value, chosen.state_dict()[name]) for name, value in started.state_dict().items())
     with pytest.raises(ConfigError, match=f"text_hidden = {units + 1}, but '.*' has {units} such units; set it to 0"):
         build_start(replace(going_on, encoder=replace(going_on.encoder, text_hidden=units + 1)), ["a lake ."])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from evidex.documents import read_text
@@ -50,7 +51,8 @@ class LabelNames:
 
     def holding(self, labels: Sequence[str], said: str) -> list[bool]:
         """Of which ``labels`` one may say ``said``: it is the label, or among its other names."""
-        return [_glued(said) in self._all(label) for label in labels]
+        called = self._called.get(_glued(said), frozenset())
+        return [(glued := _glued(label)) == _glued(said) or glued in called for label in labels]
 
     def captions_of(self, label: str, labelled: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         """Those of ``labelled``, captions each after its own label, that speak of what pictures of ``label`` show.
@@ -65,10 +67,16 @@ class LabelNames:
     def _is_alike(self, label: str, name: str) -> bool:
         if name in self.names:
             return label in map(_glued, self.names[name])
-        return sum(name in map(_glued, names) for names in self.names.values()) == 1
+        return len(self._called.get(name, ())) == 1
 
-    def _all(self, label: str) -> set[str]:
-        return {_glued(label), *map(_glued, self.of(label))}
+    @cached_property
+    def _called(self) -> dict[str, frozenset[str]]:
+        """The labels that have each name."""
+        called: dict[str, set[str]] = {}
+        for label, names in self.names.items():
+            for name in map(_glued, names):
+                called.setdefault(name, set()).add(label)
+        return {name: frozenset(labels) for name, labels in called.items()}
 
 
 def is_sentence(name: str) -> bool:
@@ -83,6 +91,8 @@ def _row(cells: list[str], where: str) -> tuple[tuple[str, ...], tuple[str, ...]
     for name in (*labels, *names):
         if not name or name != " ".join(name.lower().split()):
             raise DataError(f"{where}: '{name}' must be in lower case with single blanks")
+    if said := next((name for name in names if name.endswith(".") and not is_sentence(name)), ""):
+        raise DataError(f"{where}: '{said}' ends with a full stop; write a blank before it, as captions do")
     if len({*map(_glued, labels)}) != len(labels) or len({*names}) != len(names):
         raise DataError(f"{where}: a label or a name stands there twice; keep one")
     return labels, names

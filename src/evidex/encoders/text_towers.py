@@ -54,7 +54,8 @@ class TextTower(nn.Module):
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         if input_ids.device.type != "cpu" or len(input_ids) < 2 * _AT_ONCE:
             return self._pooled(input_ids, attention_mask)
-        # On a CPU padding costs as much as words: texts of like length go together, each group as long as its longest.
+        # On a CPU padding, which is at the end, costs as much as words: texts of like length go together, each group as
+        # long as its longest.
         lengths = attention_mask.sum(1)
         order = lengths.argsort(stable=True)
         parts = [

@@ -139,12 +139,15 @@ class Case:
     def _is_out_of_domain(self) -> bool:
         """What is unlike anything taught; not where most of its words are known and its best hit is a match.
 
-        Nor is it in domain where some of its words say little to the model, and little is like the rest.
+        Nor is it in domain where words say little to the model and it is less sure of it than of nearly all questions:
+        where there are several, or where its best hit is no usual match.
         """
         read, scores = self.reading, self.first.scores
         found = read.mostly_known and self.bar.is_fair(scores)
         unlike = bool(read.new_words and not found) or bool(read.hardly_known and self.bar.is_faint(scores))
-        return unlike or (bool(self._strange) and self._has_few_alike)
+        if unlike or self.judged is None or self.judged.percentile < FEW:
+            return unlike
+        return len(self._strange) > 1 or (len(self._strange) == 1 and self.bar.is_unusual(scores))
 
     @property
     def _strange(self) -> Words:
@@ -188,10 +191,9 @@ class Case:
         chance = None if self.asks_again else judged
         reasons = tuple(reason for reason, holds in self._reasons(final, judged).items() if holds)
         excluded = Reason.NEW_WORDS in reasons  # otherwise they are words that the hits may leave out
-        strange, none = self._strange, ()
-        read = replace(
-            self.reading, new_words=strange if excluded else none, ignored_words=none if excluded else strange
-        )
+        strange = self._strange
+        new, ignored = (strange, ()) if excluded else ((), strange)
+        read = replace(self.reading, new_words=new, ignored_words=ignored)
         return Standing(
             reasons=reasons,
             refined=self.asks_again,

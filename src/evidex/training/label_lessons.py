@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -114,12 +115,12 @@ class LabelLessons:
 def label_forms(name: str) -> tuple[str, str, str]:
     """The bare label, as a thing, and as a caption.
 
-    What is many, or more than a noun ("where trains stop"), takes no article; a sentence stays as it is.
+    What is many ("boats at a pier"), or no thing ("where trains stop"), takes no article; a sentence stays as it is.
     """
     if is_sentence(name):
         return name, name, name
-    is_thing = not (name.endswith("s") or FUNCTION_WORDS.intersection(name.split()))
-    thing = with_article(name) if is_thing else name
+    first = list(itertools.takewhile(lambda word: word not in FUNCTION_WORDS, name.split()))
+    thing = with_article(name) if first and not first[-1].endswith("s") else name
     return name, thing, f"an aerial image of {thing} ."
 
 

@@ -25,6 +25,7 @@ from evidex.training.material import (
     mix_of,
     pictured_words,
     prepare,
+    shown_texts,
     taught_captions,
     taught_texts,
     val_set,
@@ -83,7 +84,7 @@ def train(
 
     torch.manual_seed(config.seed if config.encoder.seed < 0 else config.encoder.seed)
     state = TrainState.begin(
-        build_start(config, taught_texts(sources), taught_captions(sources)).to(device), config.train
+        build_start(config, shown_texts(sources), taught_captions(sources)).to(device), config.train
     )
     if config.train.compile:
         compile_layers(state.encoder)

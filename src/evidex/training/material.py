@@ -11,6 +11,7 @@ import torch
 
 from evidex.config import Config
 from evidex.data.datasets import Dataset, joined
+from evidex.data.function_words import FUNCTION_WORDS
 from evidex.data.label_names import is_sentence
 from evidex.data.labels import spelt_apart
 from evidex.data.sources import Sources
@@ -72,6 +73,11 @@ def taught_texts(sources: Sources) -> list[str]:
     return train_set(sources).captions + [form for name in names for form in label_forms(name)]
 
 
+def shown_texts(sources: Sources) -> list[str]:
+    """All texts that train beside pictures, sentences said of labels too."""
+    return taught_texts(sources) + [name for name in other_names(sources) if is_sentence(name)]
+
+
 def pictured_words(sources: Sources) -> Counter[str]:
     """Beside how many pictures each word stood that is a label by itself, or another name of one."""
     words = sources.words
@@ -86,13 +92,16 @@ def pictured_words(sources: Sources) -> Counter[str]:
 
 
 def foreign_texts(config: Config, sources: Sources, device: torch.device) -> ForeignTexts:
-    """Everyday words that are far from all that ``sources`` teach, as the pretrained text tower judges them."""
-    taught = taught_texts(sources)
-    before = domain_before(config)
+    """Everyday words that are far from all that ``sources`` teach, as the pretrained text tower judges them.
+
+    What is shown or was known before is none, nor are words that name nothing.
+    """
+    taught, before = [*taught_texts(sources), *sources.texts], domain_before(config)
     nearness = (
         nearness_to(taught, pretrained_text_tower(config.encoder), str(device)) if before is None else before.nearness
     )
-    words = () if nearness is None else far_words(nearness, words_of([*taught, *sources.texts]))
+    known = words_of([*shown_texts(sources), *sources.texts]) | FUNCTION_WORDS
+    words = () if nearness is None else far_words(nearness, known | (frozenset() if before is None else before.words))
     if not words:
         raise ConfigError(
             f"data.foreign = {config.data.foreign} needs a pretrained text tower that judges words, or a model that "
