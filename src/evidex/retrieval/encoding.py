@@ -24,7 +24,7 @@ _PICTURES_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class _Asking:
-    """A model that is asked: a text of few words is encoded in all its forms at once, and their mean is taken."""
+    """A model that is asked: a text is encoded in all its forms at once, and their mean is taken."""
 
     model: Model
 

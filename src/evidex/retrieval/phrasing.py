@@ -24,7 +24,9 @@ _EXISTENCE = (
     r"|(?:which|what)\s+(?:images?|pictures?|photos?|scenes?|places?|areas?|sites?|tiles?)\s+"
     r"(?:shows?|contains?|ha(?:s|ve)|depicts?|(?:is|are)(?:\s+(?:full\s+of|used\s+(?:for|as)|only|in|of))?)\s+"
     # What is left of these tells what would be seen: "where do waves break" is a question for breaking waves.
-    r"|where\s+(?:(?:do|does)|(?:can|could)\s+(?:i|we|one|you))\s+|(?:which|how\s+many)\s+(?:(?:is|are)\s+)?"
+    r"|where\s+(?:do|does|can|could|would|might|should)\s+(?:(?:i|we|one|you)\s+)?"
+    r"|(?:which|how\s+many)\s+(?:(?:is|are)\s+)?"
+    r"|what\s+(?:do|does|would)\s+(?=.*\blook\s+like\b)"
 )
 _PICTURES = (
     r"(?:(?:an?|the|all|any|some)\s+)?(?:(?:satellite|aerial|overhead|drone)\s+)?"
@@ -36,8 +38,14 @@ _REQUEST = re.compile(rf"\s*(?:{_POLITE}(?:{_VERB}|{_EXISTENCE}))?(?:{_PICTURES}
 _PLACE = r"\s+in\s+(?:the|this|my|our)\s+(?:archive|gallery|collection|dataset)"
 _SEEN = r"\s+(?:anywhere|to\s+be\s+seen|(?:is|are)\s+there)"
 _IS = re.compile(r"\s*(?:is|are)\s+", re.IGNORECASE)
+_FROM_ABOVE = (  # as all pictures are taken
+    r"(?:\s+look\s+like)?(?:\s+(?:as\s+)?(?:seen|viewed))?\s+from\s+(?:above|space|the\s+(?:air|sky|plane))"
+    r"|\s+look\s+like"
+)
 _THANKS = r"[\s,]\s*(?:please|thanks|thank\s+you)"
-_AFTERWARDS = re.compile(rf"(?:(?:(?:{_SEEN})?{_PLACE}|{_SEEN})(?:{_THANKS})?|{_THANKS})[\s?.!]*$", re.IGNORECASE)
+_AFTERWARDS = re.compile(
+    rf"(?:(?:(?:{_SEEN})?{_PLACE}|{_SEEN}|{_FROM_ABOVE})(?:{_THANKS})?|{_THANKS})[\s?.!]*$", re.IGNORECASE
+)
 _LONGEST_END = 60  # characters in which it is looked for: a long text must not cost more than it is worth
 
 

@@ -1,7 +1,8 @@
 """One or a few words are how people search: these are asked in several forms, so that none of them decides.
 
 A model that learned from sentences gives "ship", "a ship" and "ships" vectors that lie apart. Their mean, with a short
-sentence among them, is one question whichever of them was typed.
+sentence among them, is one question whichever of them was typed. Captions end with a full stop after a blank, which
+nobody types: a longer text is asked without it, with it, and as what an image shows.
 """
 
 from __future__ import annotations
@@ -22,14 +23,21 @@ _NO_THING = frozenset({
 })  # fmt: skip
 """Words that no bare name of a thing begins with."""
 _WORDS = re.compile(r"[^\W\d_]+")
+_CAPTION_END = " ."
 _AROUND = " \t\n\r.,;:!?'\"()"
 
 
 def forms_of(text: str) -> tuple[str, ...]:
-    """The forms in which ``text`` is asked: itself, or, of few words, bare, with an article, as many, and told."""
-    bare = singular(text.strip(_AROUND))
-    if not _names_thing(bare):
+    """The forms in which ``text`` is asked: of few words bare, with an article, as many and told; else as captions are.
+
+    A text that ends as captions do is one, and stays as it is.
+    """
+    said = text.strip(_AROUND)
+    bare = singular(said)
+    if text.endswith(_CAPTION_END) or not said:
         return (text,)
+    if not _names_thing(bare):
+        return said, f"{said}{_CAPTION_END}", f"an aerial image of {said}{_CAPTION_END}"
     one = articled(bare)
     return bare, one, plural(bare), f"there is {one} ."
 
