@@ -188,10 +188,9 @@ def portable_card(card: dict[str, Any]) -> dict[str, Any]:
     data["texts"] = ["/".join(Path(path).parts[-2:]) for path in data.get("texts", [])]
     data["label_names"] = "/".join(Path(data.get("label_names", "")).parts[-2:])
     config["data"] = data
-    config["mentors"] = {
-        key: "/".join(Path(value).parts[-2:]) if isinstance(value, str) else value
-        for key, value in config["mentors"].items()
-    }
+    for section, names in (("mentors", ("image", "text")), ("encoder", ("source",))):
+        places = {name: "/".join(Path(config[section].get(name, "")).parts[-2:]) for name in names}
+        config[section] = {**config[section], **places}
     return {**card, "config": config}
 
 

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from evidex.encoders.model import Model
     from evidex.retrieval.gallery import Gallery
 
-WORDS = ("many planes near a terminal", "a river between green fields", "dense houses and roads", "a lake in a forest")
+WORDS = (
+    "many planes near a terminal .",
+    "a river between green fields .",
+    "dense houses and roads .",
+    "a lake in a forest .",
+)
+"""Captions, which are asked as they are."""
 
 
 @cache

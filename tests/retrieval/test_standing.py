@@ -95,6 +95,24 @@ HALF_KNOWN = replace(OUT_OF_DOMAIN, mostly_known=True)
             [Reason.NEW_WORDS],
         ),
         (
+            replace(PLAIN, reading=Reading(ignored_words=("wooden", "spoons")), judged=SURE),
+            Level.LOOK_TWICE,  # usual questions find less
+            "answered",
+            [Reason.IGNORED_WORDS],
+        ),
+        (
+            replace(PLAIN, reading=Reading(ignored_words=("wooden", "spoons")), judged=UNSURE, bar=Bar(0.2)),
+            Level.LOOK_TWICE,  # known answers say more than the model does
+            "refined",
+            [Reason.UNCERTAIN_AT_FIRST, Reason.IGNORED_WORDS, Reason.OTHERS_SURER],
+        ),
+        (
+            replace(PLAIN, reading=Reading(ignored_words=("wooden", "spoons")), judged=UNSURE, first=_found(0.1)),
+            Level.NO_MATCH,
+            "abstained",
+            [Reason.BELOW_FLOOR, Reason.IGNORED_WORDS, Reason.FAINT],
+        ),
+        (
             replace(PLAIN, reading=Reading(ignored_words=("spoons",)), judged=replace(UNSURE, unsupported=True)),
             Level.LOOK_TWICE,  # one, and its best match is as right answers have it
             "refined",

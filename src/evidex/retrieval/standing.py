@@ -145,9 +145,10 @@ class Case:
         read, scores = self.reading, self.first.scores
         found = read.mostly_known and self.bar.is_fair(scores)
         unlike = bool(read.new_words and not found) or bool(read.hardly_known and self.bar.is_faint(scores))
-        if unlike or self.judged is None or self.judged.percentile < FEW:
+        if unlike or self.judged is None or self.bar.usual is None or self.bar.excludes(scores):
             return unlike
-        return len(self._strange) > 1 or (len(self._strange) == 1 and self.bar.is_unusual(scores))
+        strange = len(self._strange)
+        return self.judged.percentile >= FEW and (strange > 1 or (strange == 1 and self.bar.is_unusual(scores)))
 
     @property
     def _strange(self) -> Words:

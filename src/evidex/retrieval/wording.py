@@ -132,7 +132,7 @@ def _usual(standing: Standing) -> str:
 
 
 def _chance(standing: Standing) -> str:
-    if standing.chance is None:
+    if standing.chance is None or standing.level.refused:  # no promise stands beside a refusal
         return ""
     return (
         f"Of known questions like it, about {standing.chance:.0%} had the very one asked for among the first "
