@@ -19,7 +19,7 @@ from evidex.data.label_names import LabelNames
 from evidex.data.sources import load_sources
 from evidex.encoders.model import load_model
 from evidex.encoders.towers import TowerEncoder, new_compact
-from evidex.errors import DataError, ModelError
+from evidex.errors import ConfigError, DataError, ModelError
 from evidex.progress import silent
 from evidex.training.batches import epoch_batches, step_generator
 from evidex.training.checkpoint import _compared
@@ -124,6 +124,14 @@ def test_sentences_said_of_labels_are_shown_and_teach_no_words(several: Config) 
     assert {"quays", "an aerial image of quays ."} <= set(taught)
     assert not {"sailors sleep here .", "nobody is here ."} & set(taught)
     assert shown == [*taught, "sailors sleep here ."]
+
+
+def test_a_table_without_a_name_of_any_label_is_refused(several: Config) -> None:
+    sources = dataclasses.replace(load_sources(several.data), label_names=LabelNames({"nowhere": ("elsewhere",)}))
+    pictures = decoded(new_compact(several.encoder, ["a river ."]), silent)
+    data = dataclasses.replace(several.data, label_names="names.tsv")
+    with pytest.raises(ConfigError, match=r"'names\.tsv' has no name of a label here \(.*; write labels as"):
+        prepare_labels(sources, data, pictures, seed=0)
 
 
 def test_what_is_pictured_is_told_when_training_ends(several: Config, monkeypatch: pytest.MonkeyPatch) -> None:

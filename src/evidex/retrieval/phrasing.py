@@ -14,7 +14,8 @@ _THING = (  # that begins like a request
     r"|give\s+way|find\s+spots?\s*$)\b)"
 )
 _VERB = (
-    rf"{_THING}(?:find|show|get|give|display|list(?:\s+of)?|locate|search(?:\s+for)?|look(?:ing)?\s+for"
+    rf"{_THING}(?:find|show|get|give|display|list(?:\s+of)?|locate|search(?:\s+for)?"
+    r"|(?:i(?:'?m|\s+am)\s+)?look(?:ing)?\s+for|let\s+(?:me|us)\s+see|has\s+any(?:one|body)\s+seen"
     r"|i\s+(?:want|need)(?:\s+to\s+see)?)"
     r"(?:\s+(?:me|us|all|any|every|some))*:?\s+"
 )
@@ -32,15 +33,16 @@ _PICTURES = (
     r"(?:(?:an?|the|all|any|some)\s+)?(?:(?:satellite|aerial|overhead|drone)\s+)?"
     r"(?:images?|imagery|pictures?|photos?|photographs?|scenes?|orthophotos?|views?)\s+"
     r"(?:of|with|showing|containing|depicting|that\s+(?:shows?|contains?)|where\s+there\s+(?:is|are))\s+"
-    r"|(?:every|any)thing\s+(?:that\s+looks\s+)?like\s+"
+    r"|(?:every|any)thing\s+(?:(?:that\s+looks\s+)?like|with)\s+"
 )
 _REQUEST = re.compile(rf"\s*(?:{_POLITE}(?:{_VERB}|{_EXISTENCE}))?(?:{_PICTURES})?", re.IGNORECASE)
 _PLACE = r"\s+in\s+(?:the|this|my|our)\s+(?:archive|gallery|collection|dataset)"
-_SEEN = r"\s+(?:anywhere|to\s+be\s+seen|(?:is|are)\s+there)"
+_SEEN = r"\s+(?:anywhere|somewhere|to\s+be\s+seen|(?:is|are)\s+there)"
 _IS = re.compile(r"\s*(?:is|are)\s+", re.IGNORECASE)
+_TAKEN = r"\s+(?:as\s+)?(?:seen|viewed|taken|shot|photographed)"
 _FROM_ABOVE = (  # as all pictures are taken
-    r"(?:\s+look\s+like)?(?:\s+(?:as\s+)?(?:seen|viewed))?\s+from\s+(?:above|space|the\s+(?:air|sky|plane))"
-    r"|\s+look\s+like"
+    rf"(?:\s+look\s+like)?,?(?:(?:{_TAKEN})?\s+from\s+(?:above|space|the\s+(?:air|sky))"
+    rf"|{_TAKEN}\s+from\s+an?\s+(?:plane|aircraft|drone|helicopter|satellite))|\s+look\s+like"
 )
 _THANKS = r"[\s,]\s*(?:please|thanks|thank\s+you)"
 _AFTERWARDS = re.compile(

@@ -176,6 +176,11 @@ def _wordings(
 
     own = tuple(wording(name, name) for name in names)
     others = tuple(tuple(wording(other, other) for other in table.of(name)) for name in names)
+    if table.names and not any(others):
+        raise ConfigError(
+            f"data.label_names = '{config.label_names}' has no name of a label here ({', '.join(names[:3])} …); "
+            "write labels as the datasets do"
+        )
     if not config.label_captions:
         return own, others, tuple(() for _ in names)
     labelled = [(label, text) for label, text in sources.labelled_texts if label]
