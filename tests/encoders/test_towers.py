@@ -45,7 +45,7 @@ def test_many_texts_of_all_lengths_come_out_in_their_order_as_each_alone(compact
     words = np.random.default_rng(0).integers(1, 40, 150)
     texts = [" ".join(TEXTS[n % 3].split()[:3] * (int(count) // 3 + 1)) for n, count in enumerate(words)]
     tokens = compact.tokenize(texts)
-    together = compact.text_features(tokens)
+    together = compact.text_outputs(tokens)
     together.sum().backward()
     grown = {name: each.grad for name, each in compact.named_parameters() if each.grad is not None}
     compact.zero_grad()

@@ -12,9 +12,6 @@ import torch
 from torch import nn
 from torch.nn.functional import gelu, scaled_dot_product_attention
 
-_AT_ONCE = 32
-"""Texts that go together where they are grouped by length."""
-
 
 @dataclass(frozen=True)
 class TextShape:
@@ -52,19 +49,6 @@ class TextTower(nn.Module):
         return hidden
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        if input_ids.device.type != "cpu" or len(input_ids) < 2 * _AT_ONCE:
-            return self._pooled(input_ids, attention_mask)
-        # On a CPU padding, which is at the end, costs as much as words: texts of like length go together, each group as
-        # long as its longest.
-        lengths = attention_mask.sum(1)
-        order = lengths.argsort(stable=True)
-        parts = [
-            self._pooled(*(each[rows, : int(lengths[rows].max())] for each in (input_ids, attention_mask)))
-            for rows in order.split(_AT_ONCE)
-        ]
-        return torch.cat(parts)[order.argsort()]
-
-    def _pooled(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         hidden = self.tokens(input_ids, attention_mask)
         weight = attention_mask[..., None].to(hidden.dtype)
         return (hidden * weight).sum(1) / weight.sum(1)

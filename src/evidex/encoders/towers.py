@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _LARGEST_SIZE = 1 << 24
+_TOGETHER = 32
+"""Texts that are encoded together where they are grouped by length."""
 
 
 class TowerEncoder(PlacedEncoder):
@@ -56,6 +58,17 @@ class TowerEncoder(PlacedEncoder):
 
     def text_features(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
         return normalize(self.text_projection(tokens), dim=-1)
+
+    def text_outputs(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
+        """Return `text_features`; on a CPU, where padding costs as much as words, texts of like length go together."""
+        ids, mask = tokens["input_ids"], tokens["attention_mask"]
+        if ids.device.type != "cpu" or len(ids) < 2 * _TOGETHER:
+            return self.text_features(tokens)
+        lengths = mask.sum(1)  # padding is at the end
+        order = lengths.argsort(stable=True)
+        groups = [(rows, int(lengths[rows].max())) for rows in order.split(_TOGETHER)]
+        parts = [self.text_features({name: each[rows, :end] for name, each in tokens.items()}) for rows, end in groups]
+        return torch.cat(parts)[order.argsort()]
 
     def image_projection(self, pixels: torch.Tensor) -> torch.Tensor:
         """Return what the image head makes of the pictures, before it is brought to unit length."""
