@@ -72,7 +72,7 @@ def main() -> int:
     sources = load_sources(data_of(arguments))
     taught = [*taught_texts(sources), *sources.texts]
     nearness = word_table(taught, tower=arguments.text_tower, trained=model)
-    smaller = with_smaller_vocabulary(model, taught + shown_texts(sources) + phrases + near_words(nearness))
+    smaller = with_smaller_vocabulary(model, [*shown_texts(sources), *sources.texts, *phrases, *near_words(nearness)])
     whole = smaller.encoder
     assert isinstance(whole, TowerEncoder)
     weights = halved(whole.weights())
