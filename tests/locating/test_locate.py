@@ -149,6 +149,14 @@ def test_a_scene_with_nothing_to_see_is_said_to_be_empty(tmp_path: Path) -> None
     assert found.headline == "There is nothing to see in this scene"
 
 
+def test_a_map_of_what_is_denied_says_so(tmp_path: Path) -> None:
+    model = tiny_model()
+    with view_of_file(str(write_scene(tmp_path / "scene.tif"))) as view:
+        denied, plain = (locate(model, view, ask(model, text, "text")).explanation for text in ("no lake", "a lake"))
+    assert "does not understand 'no'" in denied
+    assert "understand" not in plain
+
+
 def test_places_are_in_degrees_where_the_scene_has_a_place(tmp_path: Path) -> None:
     with view_of_file(str(write_scene(tmp_path / "scene.tif"))) as view:
         found = locate(compact(), view, ask(compact(), "storage tanks", "text"))

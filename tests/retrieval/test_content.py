@@ -125,8 +125,9 @@ def test_a_number_of_several_signs_may_be_a_name(text: str, names: bool) -> None
 
 @pytest.mark.parametrize(
     ("text", "word"),
-    [("not a river", "not"), ("an island without trees", "without"), ("No ships", "No"), ("a notable knot", None)],
-)
+    [("not a river", "not"), ("an island without trees", "without"), ("No ships", "No"), ("a notable knot", None),
+     ("anything other than forest", "other than"), ("land free of houses", "free of"), ("nothing but trees", None)],
+)  # fmt: skip
 def test_words_that_deny_are_doubted(text: str, word: str | None) -> None:
     model = tiny_model()
     assert readings(model, [text], encode(model, [text], "text"), "text")[0].negated == word

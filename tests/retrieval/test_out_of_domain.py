@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,14 @@ def test_other_words_mean_nothing_else() -> None:
     assert meant(known, ["elephant", "violin", "x"]) == ()
     assert meant(known, ["aiport", "airprt"]) == ("airport",)
     assert meant(None, ["rivr"]) == ()
+
+
+def test_slips_of_captions_are_not_offered() -> None:
+    """Captions have "ariport", too; people are offered what people write."""
+    known = replace(_known(tiny_model()), words=words_of(["ariport", "airport"]))
+    assert meant(known, ["ariporrt"]) == ("ariport",)
+    common = replace(known, nearness=Nearness(("airport",), np.array([255], np.uint8)))
+    assert meant(common, ["ariporrt"]) == ("airport",)
 
 
 def _bar(known: Domain | None, *, decides: bool = True) -> Bar:

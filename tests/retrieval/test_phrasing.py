@@ -59,6 +59,11 @@ from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model
         ("find spots without trees", "spots without trees"),
         ("show gardens", "gardens"),
         ("search lighthouses", "lighthouses"),
+        ("give me a look at some marinas", "some marinas"),
+        ("I'd like to see an oil depot", "an oil depot"),
+        ("have a look for vineyards", "vineyards"),
+        ("pull up every stadium", "stadium"),
+        ("fetch me the quarries", "the quarries"),
     ],
 )
 def test_the_request_is_taken_off(text: str, rest: str) -> None:

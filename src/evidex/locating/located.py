@@ -88,7 +88,13 @@ class Located:
         gap = f"The model never learned {named(ignored)}; the map may leave that out." if ignored else ""
         left = self.asked.left_out
         unwanted = f"What is not wanted has no place on a map: {named(left)} was left out." if left else ""
-        return " ".join(filter(None, (mended_words(reading), self._sentence(), unwanted, gap, offered(reading))))
+        told = (mended_words(reading), self._sentence(), self._denied(), unwanted, gap, offered(reading))
+        return " ".join(filter(None, told))
+
+    def _denied(self) -> str:
+        """That a map shows what was denied."""
+        denied = self.asked.reading.negated
+        return f"The model does not understand '{denied}': the map shows what follows it." if denied else ""
 
     def _sentence(self) -> str:
         looked = f"{self.windows} window{'s were' if self.windows != 1 else ' was'} looked at"

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 Words = tuple[str, ...]
 _MOST_WORDS = 3  # looked up for a question
 _LEAST_LETTERS = 4  # shorter words are close to many
-_DENIAL = re.compile(r"\b(?:not?|never|without|except|excluding|(?:is|are|does|do|has|have)n't)\b", re.IGNORECASE)
+_DENIAL = re.compile(
+    r"\b(?:not?|never|without|except|excluding|(?:is|are|does|do|has|have)n't|free\s+of|instead\s+of|rather\s+than"
+    r"|(?:any|every)thing\s+but|other\s+than|apart\s+from)\b",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[^\W\d_]+")
 _CLOSE = 0.8  # of difflib's ratio: "rivr" and "river" have .89
 
@@ -51,7 +55,7 @@ class Reading:
     in_passing: Words = ()
     """Those of such words that were taught in passing."""
     negated: str | None = None
-    """A word that denies, as it was typed: the model looks for what is denied all the same."""
+    """Words that deny, as they were typed: the model looks for what is denied all the same."""
     names_nothing: bool = False
     """Whether there is nothing in the question that could be looked for."""
 
@@ -205,5 +209,6 @@ def meant(known: Domain | None, words: Iterable[str]) -> Words:
     for word in [word for word in words if len(word) >= _LEAST_LETTERS][:_MOST_WORDS]:
         # A slip seldom hits the first letter; so few candidates cost nothing beside the encoder.
         near = sorted(taught for taught in known.words if taught[0] == word[0] and abs(len(taught) - len(word)) <= 2)
+        near = [taught for taught in near if known.nearness is None or known.is_common(taught)]  # captions have slips
         close += get_close_matches(word, near, n=1, cutoff=_CLOSE)
     return tuple(dict.fromkeys(close))

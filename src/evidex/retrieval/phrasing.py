@@ -16,8 +16,9 @@ _THING = (  # that begins like a request
 _VERB = (
     rf"{_THING}(?:find|show|get|give|display|list(?:\s+of)?|locate|search(?:\s+for)?"
     r"|(?:i(?:'?m|\s+am)\s+)?look(?:ing)?\s+for|let\s+(?:me|us)\s+see|has\s+any(?:one|body)\s+seen"
-    r"|i\s+(?:want|need)(?:\s+to\s+see)?)"
-    r"(?:\s+(?:me|us|all|any|every|some))*:?\s+"
+    r"|(?:bring|pull)\s+up|fetch|point\s+(?:me|us)\s+to|(?:have|take)\s+a\s+look\s+(?:at|for)"
+    r"|i(?:\s+(?:want|need)|(?:'d|\s+would)\s+like)(?:\s+to\s+see)?)"
+    r"(?:\s+(?:me|us|all|any|every|some))*(?:\s+a\s+(?:quick\s+)?look\s+at)?:?\s+"
 )
 _EXISTENCE = (
     r"(?:(?:where\s+)?(?:is|are)\s+there|where\s+(?:is|are)|(?:do|does)\s+(?:we|you|it)\s+have"

@@ -7,6 +7,7 @@ gradients over the processes is the gradient of one process with the whole batch
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ class World:
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
         if not dist.is_initialized():
             dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+            atexit.register(_leave)  # a group whose threads still run when the interpreter goes can abort the process
         return World(dist.get_rank(), size)
 
     @property
@@ -69,3 +71,9 @@ class World:
     def barrier(self) -> None:
         if self.size > 1:
             dist.barrier()
+
+
+def _leave() -> None:
+    """Leave the group of processes, if nobody has yet."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
