@@ -155,7 +155,8 @@ class TrainConfig(Checked):
     """How the weights move."""
 
     epochs: Count = 40
-    learns: Literal["both", "texts"] = "both"  # texts: pictures keep their vectors, their tower is locked
+    # texts: pictures keep their vectors; texts and head: their tower is locked, and its head learns
+    learns: Literal["both", "texts", "texts and head"] = "both"
     batch_size: BatchSize = 128  # K, over all processes
     chunk_size: CountOrZero = 0  # pairs encoded at a time (feature caching); 0 = the whole batch
     learning_rate: Positive = 1e-6
@@ -190,7 +191,7 @@ class Config(Checked):
         super().__post_init__()
         if self.train.whiten and self.encoder.kind == "clip":
             raise ConfigError(f"train.whiten = {self.train.whiten} changes the heads of towers; set 0 for clip")
-        if self.train.learns == "texts":
+        if self.train.learns != "both":
             self._check_locked()
         if self.encoder.text_hidden and self.encoder.kind != "model":
             raise ConfigError(
@@ -220,16 +221,17 @@ class Config(Checked):
             )
 
     def _check_locked(self) -> None:
-        """Refuse what would move the vectors of pictures, or lock a tower that has learned nothing."""
+        """Refuse what would move the vectors of pictures otherwise, or lock a tower that has learned nothing."""
+        learns = f'train.learns = "{self.train.learns}"'
         if self.encoder.kind != "model" or self.method_name not in _PLAIN:
             raise ConfigError(
-                f'train.learns = "texts" with encoder.kind = "{self.encoder.kind}" and method "{self.method_name}": '
-                "only a trained model can keep its pictures' vectors, and only without a network beside it; set kind "
-                f'"model" and one of {", ".join(_PLAIN)}'
+                f'{learns} with encoder.kind = "{self.encoder.kind}" and method "{self.method_name}": '
+                "only a trained model's tower of pictures can be locked, and only without a network beside it; set "
+                f'kind "model" and one of {", ".join(_PLAIN)}'
             )
         if self.train.whiten or self.encoder.dropout:
             raise ConfigError(
-                'train.learns = "texts" keeps the vectors of pictures, which train.whiten and encoder.dropout change; '
+                f"{learns} locks the tower of pictures, whose vectors train.whiten and encoder.dropout would change; "
                 "set both to 0"
             )
 

@@ -77,7 +77,7 @@ def test_wrong_paths_and_splits_are_named(in_tars: Path, tmp_path: Path) -> None
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"holds no captions\.json"):
         load_dataset(tmp_path / "empty", "train")
-    with pytest.raises(DataError, match=r"captions\.json' has no labels; leave out role"):
+    with pytest.raises(DataError, match=r"captions\.json' has no labels; label its images, or leave out role"):
         load_dataset(in_tars, "train", "labels")
 
 

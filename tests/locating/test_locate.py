@@ -155,6 +155,9 @@ def test_a_map_of_what_is_denied_says_so(tmp_path: Path) -> None:
         denied, plain = (locate(model, view, ask(model, text, "text")).explanation for text in ("no lake", "a lake"))
     assert "does not understand 'no'" in denied
     assert "understand" not in plain
+    dark = write_raster(tmp_path / "dark.tif", np.zeros((3, 100, 100), np.uint8))
+    with view_of_file(str(dark)) as view:
+        assert "understand" not in locate(model, view, ask(model, "no lake", "text")).explanation  # the map is flat
 
 
 def test_places_are_in_degrees_where_the_scene_has_a_place(tmp_path: Path) -> None:

@@ -53,6 +53,10 @@ def test_slips_of_captions_are_not_offered() -> None:
     assert meant(known, ["ariporrt"]) == ("ariport",)
     common = replace(known, nearness=Nearness(("airport",), np.array([255], np.uint8)))
     assert meant(common, ["ariporrt"]) == ("airport",)
+    table = Nearness(("airport", "jet"), np.array([255, 255], np.uint8))
+    counts = {"jetty": 500, "jet": 900, "ariport": 2, "airport": 900}
+    counted = replace(known, words=words_of(counts), counts=counts, nearness=table)
+    assert meant(counted, ["jettey", "ariporrt"]) == ("jetty", "airport")
 
 
 def _bar(known: Domain | None, *, decides: bool = True) -> Bar:

@@ -64,6 +64,10 @@ from tests.retrieval.archive import WORDS, arbitrary_gallery, tiny_model
         ("have a look for vineyards", "vineyards"),
         ("pull up every stadium", "stadium"),
         ("fetch me the quarries", "the quarries"),
+        ("let me have a closer look at the marina", "the marina"),
+        ("I'd like to find ships", "ships"),
+        ("I would like you to show me dams", "dams"),
+        ("pull up bars in a park", "pull up bars in a park"),
     ],
 )
 def test_the_request_is_taken_off(text: str, rest: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from evidex.encoders.pruning import with_fewer_hidden
 from evidex.encoders.towers import TowerEncoder
 from evidex.errors import ConfigError
 from evidex.training.loop import train
-from evidex.training.material import shows_vectors
+from evidex.training.material import pools_once
 from evidex.training.start import build_start, domain_before
 from tests.retrieval.archive import tiny_model
 from tests.training.conftest import Whole
@@ -85,19 +86,24 @@ def test_a_locked_tower_gives_pictures_the_vectors_they_had(config: Config, whol
     same = {name: np.array_equal(np.asarray(before[name]), np.asarray(after[name])) for name in before}
     assert all(is_same for name, is_same in same.items() if name.startswith("image"))
     assert not any(is_same for name, is_same in same.items() if name.startswith(("text_tower.encoder", "text_head")))
-    with pytest.raises(ConfigError, match="keeps the vectors of pictures"):
+    with_head = replace(started, output=f"{config.output}-head", train=replace(started.train, learns="texts and head"))
+    after = train(with_head, device=torch.device("cpu")).model.encoder.weights()
+    changed = {name.split(".")[0] for name in before if not np.array_equal(np.asarray(before[name]), after[name])}
+    assert changed == {"image_head", "text_tower", "text_head"}
+    with pytest.raises(ConfigError, match="locks the tower of pictures"):
         replace(started, encoder=replace(started.encoder, dropout=0.1))
     for kind in ("clip", "compact", "towers"):
-        with pytest.raises(ConfigError, match="only a trained model can keep"):
+        with pytest.raises(ConfigError, match="only a trained model's tower"):
             replace(started, encoder=replace(started.encoder, kind=kind))
     with pytest.raises(ConfigError, match='method "pau": only a trained model'):
         replace(started, method=MethodConfig("pau"))
-    with pytest.raises(ConfigError, match="keeps the vectors of pictures"):
+    with pytest.raises(ConfigError, match="locks the tower of pictures"):
         replace(started, train=replace(started.train, whiten=0.1))
 
 
-def test_vectors_that_are_computed_once_teach_what_pictures_do(
-    config: Config, whole: Whole, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("learns", ["texts", "texts and head"])
+def test_what_a_locked_tower_pools_once_teaches_what_pictures_do(
+    config: Config, whole: Whole, monkeypatch: pytest.MonkeyPatch, learns: Literal["texts", "texts and head"]
 ) -> None:
     weights, histories = [], []
     for once in (True, False):
@@ -106,12 +112,15 @@ def test_vectors_that_are_computed_once_teach_what_pictures_do(
             output=f"{config.output}-{once}",
             data=replace(config.data, augment=False),
             encoder=EncoderConfig(kind="model", source=str(whole.run.model_path), dim=16),
-            train=replace(config.train, epochs=1, learns="texts"),
+            train=replace(config.train, epochs=1, learns=learns),
         )
-        assert shows_vectors(started)
-        if not once:
-            monkeypatch.setattr("evidex.training.material.shows_vectors", lambda _: False)
-        run = train(started, device=torch.device("cpu"))
+        assert pools_once(started)
+        with monkeypatch.context() as patched:
+            if once:
+                patched.delattr("evidex.training.material.decoded")  # nothing is decoded beside
+            else:
+                patched.setattr("evidex.training.material.pools_once", lambda _: False)
+            run = train(started, device=torch.device("cpu"))
         weights.append(run.model.encoder.weights())
         histories.append(run.history[0])
     for name, value in weights[0].items():
@@ -119,15 +128,19 @@ def test_vectors_that_are_computed_once_teach_what_pictures_do(
     assert histories[0]["val_rsum"] == pytest.approx(histories[1]["val_rsum"], abs=1.0)
 
 
-def test_a_batch_in_chunks_teaches_a_locked_model_the_same(config: Config, whole: Whole) -> None:
+@pytest.mark.parametrize("learns", ["texts", "texts and head"])
+def test_a_batch_in_chunks_teaches_a_locked_model_the_same(
+    config: Config, whole: Whole, learns: Literal["texts", "texts and head"]
+) -> None:
     """The batch norms of a locked tower do not look at the batch, so that it may be cut."""
     weights = []
     for chunk in (0, 8):
         started = replace(
             config,
             output=f"{config.output}-{chunk}",
+            data=replace(config.data, augment=learns == "texts"),  # what is pooled once is cut as pictures are
             encoder=EncoderConfig(kind="model", source=str(whole.run.model_path), dim=16),
-            train=replace(config.train, epochs=1, learns="texts", chunk_size=chunk),
+            train=replace(config.train, epochs=1, learns=learns, chunk_size=chunk),
         )
         weights.append(train(started, device=torch.device("cpu")).model.encoder.weights())
     for name, value in weights[0].items():

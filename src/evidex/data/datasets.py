@@ -113,7 +113,7 @@ def load_dataset(path: Path, split: str, role: Role = "captions", *, draws: bool
     root = captions_path.parent
     content = read_caption_file(captions_path, role)
     if role == "labels" and content.skipped and not content.records:
-        raise DataError(f"'{captions_path}' has no labels; leave out role = \"labels\" or label its images")
+        raise DataError(f"'{captions_path}' has no labels; label its images, or leave out role = \"labels\"")
     all_records = with_val_part(content.records) if draws else content.records
     records = tuple(record for record in all_records if record.split == split)
     if not records:

@@ -44,7 +44,10 @@ class DualEncoder(nn.Module, ABC):
 
     @abstractmethod
     def image_features(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Map (n, 3, image_size, image_size), uint8 or float in [0, 255], to unit rows (n, dim)."""
+        """Map (n, 3, image_size, image_size), uint8 or float in [0, 255], to unit rows (n, dim).
+
+        Training may give towers with heads what they pooled before instead, (n, out_dim).
+        """
 
     @abstractmethod
     def text_features(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:

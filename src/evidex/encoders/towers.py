@@ -71,8 +71,11 @@ class TowerEncoder(PlacedEncoder):
         return torch.cat(parts)[order.argsort()]
 
     def image_projection(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Return what the image head makes of the pictures, before it is brought to unit length."""
-        pooled = self.image_tower(self.image_tower.normalise(pixels))
+        """Return what the image head makes of the pictures, before it is brought to unit length.
+
+        Rows (n, out_dim) are what the tower pooled of them before: one that is locked need not look at them again.
+        """
+        pooled = pixels if pixels.ndim == 2 else self.image_tower(self.image_tower.normalise(pixels))
         projected: torch.Tensor = self.image_head(self.dropout(pooled)).float()
         return projected
 

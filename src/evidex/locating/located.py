@@ -92,9 +92,9 @@ class Located:
         return " ".join(filter(None, told))
 
     def _denied(self) -> str:
-        """That a map shows what was denied."""
-        denied = self.asked.reading.negated
-        return f"The model does not understand '{denied}': the map shows what follows it." if denied else ""
+        """That a place may show what was denied."""
+        denied = None if self.finding.is_flat else self.asked.reading.negated
+        return f"The model does not understand '{denied}' and looks for what follows it all the same." if denied else ""
 
     def _sentence(self) -> str:
         looked = f"{self.windows} window{'s were' if self.windows != 1 else ' was'} looked at"

@@ -26,8 +26,8 @@ _FROM_ABOVE = frozenset({"aerial", "drone", "overhead", "satellite"})
 """These say how a picture was taken; without one they are things."""
 _REQUESTS = frozenset({
     "anything", "archive", "collection", "dataset", "display", "everything", "find", "gallery", "get", "give", "hello",
-    "hey", "hi", "list", "locate", "look", "looking", "need", "nothing", "ok", "okay", "please", "search", "see",
-    "show", "something", "stuff", "thank", "thanks", "thing", "things", "want",
+    "fetch", "hey", "hi", "list", "locate", "look", "looking", "need", "nothing", "ok", "okay", "please", "search",
+    "see", "show", "something", "stuff", "thank", "thanks", "thing", "things", "want",
 })  # fmt: skip
 
 
@@ -39,6 +39,8 @@ def readable(text: str) -> str:
 
 def _kept(char: str) -> str:
     kind = unicodedata.category(char)
+    if char == "\u2019":
+        return "'"  # phones write it so, captions do not
     if kind[0] in "LMN" or char in _PUNCTUATION or char.isspace():
         return char
     return "" if kind == "Cf" else " "  # what joins characters leaves no gap

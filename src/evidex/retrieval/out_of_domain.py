@@ -26,11 +26,13 @@ Words = tuple[str, ...]
 _MOST_WORDS = 3  # looked up for a question
 _LEAST_LETTERS = 4  # shorter words are close to many
 _DENIAL = re.compile(
-    r"\b(?:not?|never|without|except|excluding|(?:is|are|does|do|has|have)n't|free\s+of|instead\s+of|rather\s+than"
-    r"|(?:any|every)thing\s+but|other\s+than|apart\s+from)\b",
+    r"\b(?:not?|never|without|except|excluding|(?:is|are|does|do|has|have)n't|free\s+of(?!\s+charge)|instead\s+of|rather\s+than"
+    r"|(?:any|every)thing\s+but|other\s+than)\b",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]+")
+_CANDIDATES = 5
+_SLIPS = 20  # times as often as a slip of captions they have what was meant
 _CLOSE = 0.8  # of difflib's ratio: "rivr" and "river" have .89
 
 
@@ -209,6 +211,14 @@ def meant(known: Domain | None, words: Iterable[str]) -> Words:
     for word in [word for word in words if len(word) >= _LEAST_LETTERS][:_MOST_WORDS]:
         # A slip seldom hits the first letter; so few candidates cost nothing beside the encoder.
         near = sorted(taught for taught in known.words if taught[0] == word[0] and abs(len(taught) - len(word)) <= 2)
-        near = [taught for taught in near if known.nearness is None or known.is_common(taught)]  # captions have slips
-        close += get_close_matches(word, near, n=1, cutoff=_CLOSE)
+        alike = get_close_matches(word, near, n=_CANDIDATES, cutoff=_CLOSE)
+        close += [taught for taught in alike if not _is_slip(taught, alike, known)][:1]
     return tuple(dict.fromkeys(close))
+
+
+def _is_slip(taught: str, others: Sequence[str], known: Domain) -> bool:
+    """Whether ``taught`` is a slip of captions for one of ``others``, which people write and captions have oftener."""
+    if known.nearness is None or known.is_common(taught):
+        return False
+    often = _SLIPS * (known.times_taught(taught) or 0)
+    return any(known.is_common(other) and often <= (known.times_taught(other) or 0) for other in others)

@@ -11,14 +11,16 @@ import re
 _POLITE = r"(?:please\s+)?(?:(?:can|could)\s+you\s+(?:please\s+)?)?"
 _THING = (  # that begins like a request
     r"(?!(?:show\s+(?:jump\w*|rings?|caves?)|display\s+(?:board|screen|case)s?|search\s+lights?|search\s+and\s+rescue"
-    r"|give\s+way|find\s+spots?\s*$)\b)"
+    r"|give\s+way|find\s+spots?\s*$|pull\s+ups?\s+bars?)\b)"
 )
+_LOOK = r"a\s+(?:(?:quick|closer?)\s+)?look\s+(?:at|for)"
 _VERB = (
     rf"{_THING}(?:find|show|get|give|display|list(?:\s+of)?|locate|search(?:\s+for)?"
     r"|(?:i(?:'?m|\s+am)\s+)?look(?:ing)?\s+for|let\s+(?:me|us)\s+see|has\s+any(?:one|body)\s+seen"
-    r"|(?:bring|pull)\s+up|fetch|point\s+(?:me|us)\s+to|(?:have|take)\s+a\s+look\s+(?:at|for)"
-    r"|i(?:\s+(?:want|need)|(?:'d|\s+would)\s+like)(?:\s+to\s+see)?)"
-    r"(?:\s+(?:me|us|all|any|every|some))*(?:\s+a\s+(?:quick\s+)?look\s+at)?:?\s+"
+    rf"|(?:bring|pull)\s+up|fetch|point\s+(?:me|us)\s+to|(?:let\s+(?:me|us)\s+)?(?:have|take)\s+{_LOOK}"
+    r"|i(?:\s+(?:want|need)|(?:'d|\s+would)\s+like)(?:\s+(?:you\s+)?to\s+(?:see|find|view|get|show"
+    rf"|look\s+(?:at|for)|have\s+{_LOOK}))?)"
+    rf"(?:\s+(?:me|us|all|any|every|some))*(?:\s+{_LOOK})?:?\s+"
 )
 _EXISTENCE = (
     r"(?:(?:where\s+)?(?:is|are)\s+there|where\s+(?:is|are)|(?:do|does)\s+(?:we|you|it)\s+have"

@@ -33,8 +33,11 @@ class World:
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
         if not dist.is_initialized():
-            dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
-            atexit.register(_leave)  # a group whose threads still run when the interpreter goes can abort the process
+            if torch.cuda.is_available():
+                dist.init_process_group("nccl")
+            else:
+                dist.init_process_group("gloo")
+                atexit.register(_leave)  # its threads abort the process if they still run when the interpreter goes
         return World(dist.get_rank(), size)
 
     @property

@@ -16,7 +16,9 @@ from evidex.data.label_names import is_sentence
 from evidex.data.labels import spelt_apart
 from evidex.data.sources import Sources
 from evidex.encoders.domain import words_of
+from evidex.encoders.mentors.tower import LockedTower
 from evidex.encoders.protocol import DualEncoder
+from evidex.encoders.towers import TowerEncoder
 from evidex.errors import ConfigError
 from evidex.methods.protocol import implementation
 from evidex.progress import Progress
@@ -110,20 +112,19 @@ def foreign_texts(config: Config, sources: Sources, device: torch.device) -> For
     return ForeignTexts(words, config.data.foreign)
 
 
-def shows_vectors(config: Config) -> bool:
-    """Whether each picture has one vector in all of the run: its tower is locked, and no picture is varied."""
-    return config.train.learns == "texts" and not (config.data.augment or config.data.degrade)
+def pools_once(config: Config) -> bool:
+    """Whether the tower makes the same of a picture in all of the run: it is locked, and no picture is varied."""
+    return config.train.learns != "both" and not (config.data.augment or config.data.degrade)
 
 
 def pictures_of(config: Config, encoder: DualEncoder, device: torch.device, progress: Progress) -> Pictures:
-    """How the pictures of datasets are shown: decoded, or as the vectors that they keep in all of the run."""
-    if not shows_vectors(config):
+    """How the pictures of datasets are shown: decoded, or as what a locked tower pools of them."""
+    if not pools_once(config):
         return decoded(encoder, progress)
-    from evidex.encoders.mentors.model import ImageModelMentor
-
-    before = ImageModelMentor(config.encoder.source or "compact", device)
+    assert isinstance(encoder, TowerEncoder)  # no other's tower can be locked
+    tower = LockedTower(encoder)
     return lambda datasets: torch.from_numpy(
-        np.concatenate([image_features(dataset, before, progress) for dataset in datasets])
+        np.concatenate([image_features(dataset, tower, progress) for dataset in datasets])
     ).to(device)
 
 

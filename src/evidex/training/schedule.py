@@ -80,10 +80,10 @@ def _part(name: str) -> str:
     return "image" if name.startswith(("image", "clip.vision", "clip.visual")) else "text"
 
 
-def lock_images(encoder: DualEncoder) -> None:
-    """Keep all that a picture's vector comes from as it is."""
+def lock_images(encoder: DualEncoder, *, head: bool) -> None:
+    """Keep what is made of pictures as it is: all of it with the ``head``, or what the head is given."""
     for name, parameter in encoder.named_parameters():
-        if name.startswith("image_head") or _part(name) == "image":
+        if _part(name) == "image" or (head and name.startswith("image_head")):
             parameter.requires_grad_(False)
 
 

@@ -16,7 +16,7 @@ from evidex.progress import Progress
 from evidex.training.batches import Sentences
 
 Pixels = np.ndarray | torch.Tensor
-"""Decoded pictures (n, 3, s, s), or instead of them the vectors (n, dim) that a locked tower makes."""
+"""Decoded pictures (n, 3, s, s), or instead of them what a locked tower pools of each, (n, tower's out_dim)."""
 Pictures = Callable[[Sequence[Dataset]], Pixels]
 """Brings those of several datasets, one after another."""
 

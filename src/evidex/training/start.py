@@ -28,8 +28,8 @@ def build_start(config: Config, texts: list[str], captions: Sequence[Sequence[st
     ``captions`` are those of each picture.
     """
     encoder = implementation(config.method_name).wrap(_plain(config, texts), captions)
-    if config.train.learns == "texts":
-        lock_images(encoder)
+    if config.train.learns != "both":
+        lock_images(encoder, head=config.train.learns == "texts")
     return encoder
 
 
@@ -65,7 +65,7 @@ def _plain(config: Config, texts: list[str]) -> DualEncoder:
 
 def _freezes(config: Config) -> bool:
     """Whether batch norms keep their statistics: where the pictures' tower is locked, these are a part of it."""
-    return config.encoder.freeze_batch_norm or config.train.learns == "texts"
+    return config.encoder.freeze_batch_norm or config.train.learns != "both"
 
 
 def _of_model(config: Config, texts: Sequence[str]) -> DualEncoder:
@@ -82,8 +82,10 @@ def _of_model(config: Config, texts: Sequence[str]) -> DualEncoder:
         raise ConfigError(f"encoder.dim = {settings.dim}, but '{settings.source}' has {encoder.dim}; set that")
     if spec["kind"] == "towers":
         spec = {**spec, "dropout": settings.dropout}
-    elif config.train.learns == "texts":
-        raise ConfigError(f"train.learns = \"texts\": '{settings.source}' is a CLIP; name a model of two plain towers")
+    elif (learns := config.train.learns) != "both":
+        raise ConfigError(
+            f"train.learns = \"{learns}\": '{settings.source}' is a CLIP; name a model of two plain towers"
+        )
     weights = encoder.weights()
     if settings.text_layers:
         spec, weights = _with_fewer_layers(spec, weights, settings)

@@ -36,8 +36,8 @@ class Labelled:
 class Pairs:
     """One step's pairs on the device: K pictures, and m · K captions as m pairings one after another.
 
-    ``pixels`` holds L pictures with labels after those, or instead of all of them the vectors (n, dim) that a locked
-    tower makes; ``tokens`` the captions' twins, as many as there are captions, and the C labels.
+    ``pixels`` holds L pictures with labels after those, or instead of all of them what a locked tower pools,
+    (n, out_dim); ``tokens`` the captions' twins, as many as there are captions, and the C labels.
     """
 
     pixels: torch.Tensor
@@ -96,8 +96,6 @@ def compute_gradients(
     whole = len(images) == 1  # then the first run's graph is kept instead of running again
 
     def image_chunk(part: slice) -> torch.Tensor:
-        if pairs.pixels.ndim == 2:
-            return pairs.pixels[part]
         if pairs.graphs is not None:
             return encoder.image_features_with(pairs.pixels[part], pairs.graphs[part])
         return encoder.image_outputs(pairs.pixels[part])
@@ -116,7 +114,7 @@ def compute_gradients(
     parts = _loss(image, text, pairs, implementation(config.method_name), lesson)
     parts.total.backward()
 
-    if config.train.learns == "both":
+    if config.train.learns != "texts":
         _return_gradient(image_chunk, images, zimg, own_image, seed, bf16, encoder)
     _return_gradient(text_chunk, texts, ztxt, own_text, seed + 1, bf16, encoder)
     for parameter in (scale, *encoder.loss_parameters()):

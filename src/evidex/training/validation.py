@@ -70,22 +70,15 @@ def validate(encoder: DualEncoder, val: Val) -> Validation:
 
 
 def _recall(model: Model, split: PreparedSplit) -> Recall:
-    images = _rows(model, split.pixels, split.graphs)
+    images = model.encode_pixels(split.pixels, batch_size=256, graphs=split.graphs)
     texts = model.encode_texts(split.sentences.texts)[split.sentences.of_caption]
     return recall(match(images, texts, model.similarity).similarity, split.dataset.image_of_caption)
-
-
-def _rows(model: Model, pixels: Pixels, graphs: np.ndarray | None = None) -> np.ndarray:
-    """What the model makes of the pictures, unless that is what is there."""
-    if pixels.ndim == 2:
-        return np.asarray(torch.as_tensor(pixels).cpu())
-    return model.encode_pixels(pixels, batch_size=256, graphs=graphs)
 
 
 def _names(model: Model, part: LabelVal) -> float:
     names = sorted({label for label in part.labels if label is not None})
     queries = model.encode_texts([as_typed(name) for name in names])
-    images = _rows(model, part.pixels)
+    images = model.encode_pixels(part.pixels, batch_size=256)
     return scene_names(match(images, queries, model.similarity).similarity.T, names, part.labels).mean
 
 

@@ -1,4 +1,4 @@
-"""A pretrained image tower, frozen, as a mentor: the offline stand-in for Unicom."""
+"""Image towers that are frozen: a pretrained one as a mentor, the offline stand-in for Unicom, and a student's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from evidex.encoders.image_towers import build_image_tower
-from evidex.encoders.towers import load_tower
+from evidex.encoders.model_file import fingerprint_of
+from evidex.encoders.towers import TowerEncoder, load_tower
 from evidex.errors import ModelError
 from evidex.files import sha256_of
 
@@ -45,6 +46,28 @@ class TowerMentor:
             with torch.inference_mode():
                 rows[start : start + len(part)] = self._tower(self._tower.normalise(pixels)).float().cpu().numpy()
         return rows
+
+
+class LockedTower:
+    """What the image tower of ``encoder`` pools of pictures while it is locked, before the head."""
+
+    def __init__(self, encoder: TowerEncoder) -> None:
+        self._encoder = encoder.eval()  # its batch norms look at what it saw before; training sets the rest to train
+        self.dim = encoder.image_tower.out_dim
+        weights = {name: value.cpu().numpy() for name, value in encoder.image_tower.state_dict().items()}
+        shape = {name: encoder.spec().get(name) for name in ("image_tower", "image_options", "image_size")}
+        self.fingerprint = f"pooled-{fingerprint_of(shape, 1.0, weights)}"
+
+    def features(self, images: Sequence[Image]) -> np.ndarray:
+        """Return (n, dim) float32."""
+        tower, device = self._encoder.image_tower, self._encoder.device
+        parts = []
+        for start in range(0, len(images), _BATCH):
+            prepared = [self._encoder.prepare_image(image) for image in images[start : start + _BATCH]]
+            with torch.inference_mode():
+                pixels = torch.from_numpy(np.stack(prepared)).to(device)
+                parts.append(tower(tower.normalise(pixels)).float().cpu().numpy())
+        return np.concatenate(parts)
 
 
 def _image_size(path: Path) -> int:
