@@ -23,7 +23,7 @@ def test_what_is_locked_keeps_its_place_among_the_moments_and_does_not_move() ->
     encoder = new_compact(EncoderConfig(image_size=32, dim=8), ["a river ."])
     scale, config = nn.Parameter(torch.tensor(1.0)), TrainConfig(learning_rate=0.1)
     before = [group["params"] for group in build_optimizer(encoder, scale, config).param_groups]
-    lock_images(encoder)
+    lock_images(encoder, head=True)
     optimizer = build_optimizer(encoder, scale, config)
     for group, others in zip(optimizer.param_groups, before, strict=True):
         assert all(one is other for one, other in zip(group["params"], others, strict=True))
