@@ -127,7 +127,8 @@ def test_a_number_of_several_signs_may_be_a_name(text: str, names: bool) -> None
     ("text", "word"),
     [("not a river", "not"), ("an island without trees", "without"), ("No ships", "No"), ("a notable knot", None),
      ("anything other than forest", "other than"), ("land free of houses", "free of"), ("nothing but trees", None),
-     ("homes far apart from one another", None), ("a free of charge car park", None), ("isn\u2019t a river", "isn't")],
+     ("homes far apart from one another", None), ("a free of charge car park", None), ("isn\u2019t a river", "isn't"),
+     ("neither trees nor houses", "neither"), ("non-residential", "non"), ("a treeless hill", "treeless")],
 )  # fmt: skip
 def test_words_that_deny_are_doubted(text: str, word: str | None) -> None:
     model = tiny_model()

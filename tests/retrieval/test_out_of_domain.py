@@ -54,9 +54,11 @@ def test_slips_of_captions_are_not_offered() -> None:
     common = replace(known, nearness=Nearness(("airport",), np.array([255], np.uint8)))
     assert meant(common, ["ariporrt"]) == ("airport",)
     table = Nearness(("airport", "jet"), np.array([255, 255], np.uint8))
-    counts = {"jetty": 500, "jet": 900, "ariport": 2, "airport": 900}
+    others = {f"w{chr(97 + n // 26)}{chr(97 + n % 26)}": 5 for n in range(80)}
+    counts = {**others, "jetty": 500, "jet": 900, "ariport": 2, "airport": 900}
     counted = replace(known, words=words_of(counts), counts=counts, nearness=table)
     assert meant(counted, ["jettey", "ariporrt"]) == ("jetty", "airport")
+    assert meant(counted, ["ariporrrt"]) == ()  # near to the slip alone, which captions hardly have
 
 
 def _bar(known: Domain | None, *, decides: bool = True) -> Bar:

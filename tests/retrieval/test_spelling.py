@@ -67,6 +67,13 @@ def test_words_slips_for_foreign_words_and_noise_stay(text: str) -> None:
     assert question_of(text, known()).text == text
 
 
+def test_what_lacks_a_known_thing_is_no_slip() -> None:
+    words = tuple(sorted({*WORDS, "riverlets"}))
+    table = Nearness(words, np.full(len(words), 255, np.uint8))
+    assert question_of("a riverltes", known(table)).text == "a riverlets"
+    assert question_of("a riverless plain", known(table)).text == "a riverless plain"
+
+
 def test_without_a_table_of_words_nothing_is_mended() -> None:
     assert question_of("mountian", known(None)).text == "mountian"
     assert question_of("mountian", None).text == "mountian"

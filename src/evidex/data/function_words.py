@@ -13,5 +13,6 @@ on once one only onto or other our ours out outside over own same several shall 
 than that the their theirs them then there these they this those three through to too toward towards two under
 until up upon us very via was we were what when where which while who whom whose why will with within without
 would you your yours
+aren didn doesn don hasn haven isn wasn weren
 """
 FUNCTION_WORDS: Final = frozenset(_WORDS.split())

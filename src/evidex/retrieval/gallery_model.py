@@ -62,7 +62,7 @@ def check_model(folder: Place, info: GalleryInfo, model: Model) -> None:
     if model.fingerprint != info.model_fingerprint:
         raise GalleryError(
             f"'{folder}' was made with another model ({info.model_fingerprint[:12]}, not {model.fingerprint[:12]}); "
-            "use that one, or index into a new gallery"
+            f"name that one's file, or make a gallery for this one: evidex reindex --gallery {folder} --to NEW_GALLERY"
         )
 
 

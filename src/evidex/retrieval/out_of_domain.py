@@ -27,7 +27,8 @@ _MOST_WORDS = 3  # looked up for a question
 _LEAST_LETTERS = 4  # shorter words are close to many
 _DENIAL = re.compile(
     r"\b(?:not?|never|without|except|excluding|(?:is|are|does|do|has|have)n't|free\s+of(?!\s+charge)|instead\s+of|rather\s+than"
-    r"|(?:any|every)thing\s+but|other\s+than)\b",
+    r"|(?:any|every)thing\s+but|other\s+than|neither|nor|non(?=-)|lacking|minus|w/o"
+    r"|(?:tree|cloud|car|house|people|plant|road|roof|snow|water)less)\b",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]+")
@@ -217,8 +218,10 @@ def meant(known: Domain | None, words: Iterable[str]) -> Words:
 
 
 def _is_slip(taught: str, others: Sequence[str], known: Domain) -> bool:
-    """Whether ``taught`` is a slip of captions for one of ``others``, which people write and captions have oftener."""
+    """Whether ``taught`` is a slip of captions: hardly there, or for one of ``others`` that is there far oftener."""
     if known.nearness is None or known.is_common(taught):
         return False
+    if known.hardly_taught([taught]):
+        return True
     often = _SLIPS * (known.times_taught(taught) or 0)
     return any(known.is_common(other) and often <= (known.times_taught(other) or 0) for other in others)

@@ -74,7 +74,8 @@ def load_checkpoint(path: Path, state: TrainState, config: dict[str, Any]) -> No
             int(description["epoch"]), list(description["history"]), float(description["best_rsum"])
         )
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        cause = str(error).partition("\n")[0]
+        shapes = "its weights have other shapes: was another model started from?"
+        cause = shapes if isinstance(error, RuntimeError) else str(error).partition("\n")[0]
         raise ModelError(f"'{path}' does not hold this run's state ({cause}); remove it to start anew") from None
 
 
