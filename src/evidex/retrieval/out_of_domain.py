@@ -17,7 +17,7 @@ from evidex.retrieval.content import names_something
 from evidex.retrieval.filters import Target
 from evidex.retrieval.queries import Asking, Direction, Query
 from evidex.retrieval.short_questions import thing_of
-from evidex.retrieval.spelling import Mended, question_of
+from evidex.retrieval.spelling import MORE_OFTEN, Mended, question_of
 
 if TYPE_CHECKING:
     from evidex.encoders.model import Model
@@ -33,7 +33,6 @@ _DENIAL = re.compile(
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _CANDIDATES = 5
-_SLIPS = 20  # times as often as a slip of captions they have what was meant
 _CLOSE = 0.8  # of difflib's ratio: "rivr" and "river" have .89
 
 
@@ -223,5 +222,5 @@ def _is_slip(taught: str, others: Sequence[str], known: Domain) -> bool:
         return False
     if known.hardly_taught([taught]):
         return True
-    often = _SLIPS * (known.times_taught(taught) or 0)
+    often = MORE_OFTEN * (known.times_taught(taught) or 0)
     return any(known.is_common(other) and often <= (known.times_taught(other) or 0) for other in others)

@@ -22,7 +22,7 @@ _MOST_LETTERS = 24
 _LONG_WORD = 8
 _LEAST_WRONG = 7  # letters of a word that may have a wrong one: "playa" is none for "plaza"
 _MOST_MENDED = 3  # a text with more is no English
-_MORE_OFTEN = 100  # times: what of captions is a slip for a word
+MORE_OFTEN = 100  # times: what of captions is a slip for a word
 _LACK = "less"  # what "treeless" ends with, which is no slip for "treelets"
 _LEAST_HALF = 3  # letters of a word that was written together with another
 _WORD = re.compile(r"[^\W\d_]+")
@@ -69,7 +69,7 @@ def _meant(word: str, known: Domain) -> str | None:
     if word.endswith(_LACK) and not known.new_words(word.removesuffix(_LACK)):
         return None
     close = _nearest(word, known)
-    if close is None or (known.times_taught(word) or 0) * _MORE_OFTEN > (known.times_taught(close) or 0):
+    if close is None or (known.times_taught(word) or 0) * MORE_OFTEN > (known.times_taught(close) or 0):
         return _halves(word, known)
     return close
 
