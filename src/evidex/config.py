@@ -75,6 +75,7 @@ class DataConfig(Checked):
     train_split: Name = "train"
     val_split: Name = "val"
     augment: bool = True  # flips, quarter turns, small rotation and scale, colour gain and bias
+    variation: Literal["free", "slight"] = "free"  # slight: no flips nor quarter turns, less scale and colour
     degrade: Share = 0.0  # share of training images degraded by Eqs. 21–24: a variant of its own, off in ELC
     substitute: Share = 0.0  # share of training captions varied by the lexicon; likewise
     epoch: Literal["images", "pairs"] = "images"  # what an epoch shows once: each image with a caption, or each pair

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evidex.config import Config
+from evidex.config import Config, DataConfig
 from evidex.errors import ConfigError
 from evidex.evaluation.engine.digests import config_digest
 from evidex.evaluation.engine.tasks import alone, results
@@ -62,6 +62,7 @@ def test_a_digest_tells_settings_and_data_and_no_places() -> None:
     assert config_digest(Config(output="elsewhere"), "data") == plain
     assert config_digest(Config(seed=1), "data") != plain
     assert config_digest(Config(), "other") != plain
+    assert config_digest(Config(data=DataConfig(variation="slight")), "data") != plain
 
 
 def test_a_training_under_another_digest_is_none(tmp_path: Path) -> None:

@@ -198,6 +198,7 @@ def test_runs_then_committees_then_a_second_generation(tmp_path: Path) -> None:
     assert both["members"] == ["plain-s0", "varied-s0"]
     assert both["clean"]["rs_tta"]["0.0"] == pytest.approx(both["clean"]["recall"]["rsum"], abs=0.01)
     assert set(both["noisy"]["generic_tta"]) == {"0.0", "0.1"}
+    assert both["noisy"]["rs_tta_by_belief"]["0.0"] == both["noisy"]["rs_tta"]["0.0"]
 
     again = _study(tmp_path, FIRST, "train.batch_size=16", *only)
     assert "error" not in again["broken-s0"]  # what failed is tried again, what is there is not repeated

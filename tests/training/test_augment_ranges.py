@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from evidex.degrade.image import Degradation, degrade_image
-from evidex.training.augment import augment, degrade
+from evidex.training.augment import FREE, SLIGHT, Variation, augment, degrade
 
 COUNT, SIZE, DARK, BRIGHT = 200, 48, 0.2, 0.6
 Pictures = NDArray[np.float64]
@@ -91,17 +91,16 @@ def test_colours_vary_by_a_fifth_and_a_little_of_full_scale() -> None:
     _check_range((dark - 80 * gain) / 255, (-0.08, 0.08), slack=1e-5)
 
 
-def _axes(count: int = 400, size: int = 33) -> tuple[Pictures, Pictures]:
+def _axes(variation: Variation = FREE, count: int = 400, size: int = 33) -> tuple[Pictures, Pictures]:
     """How fast a pixel's column and row (n, 2), which two channels hold, change along a line and down it."""
     columns = torch.linspace(50, 150, size).expand(size, size)
     picture = torch.stack([columns, columns.T, columns]).expand(count, 3, size, size)
-    middle = augment(picture, torch.Generator().manual_seed(0)).double().numpy()[:, :2, 14:19, 14:19]
+    middle = augment(picture, torch.Generator().manual_seed(0), variation).double().numpy()[:, :2, 14:19, 14:19]
     return np.diff(middle, axis=3).mean((2, 3)), np.diff(middle, axis=2).mean((2, 3))
 
 
-def test_three_quarters_of_a_side_are_seen_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evidex.training.augment.GAIN", 0.0)
-    across, down = _axes()
+def test_three_quarters_of_a_side_are_seen_at_least() -> None:
+    across, down = _axes(replace(FREE, gain=0.0))
     step = 100 / 32
     _check_range(np.hypot(across[:, 0], down[:, 0]) / step, (0.75, 1.0), slack=1e-3)
 
@@ -117,3 +116,21 @@ def test_pictures_turn_by_quarters_and_a_little_more_and_half_are_mirrored() -> 
     assert np.bincount(quarter.astype(int) % 4, minlength=4) / count == pytest.approx([0.25] * 4, abs=0.07)
     mirrored = across[:, 0] * down[:, 1] < across[:, 1] * down[:, 0]
     assert mirrored.mean() == pytest.approx(0.5, abs=0.08)
+
+
+def test_slight_variation_keeps_the_side_that_is_up_and_nearly_all_of_it() -> None:
+    across, down = _axes(replace(SLIGHT, gain=0.0))
+    angle = np.degrees(np.arctan2(-down[:, 0], across[:, 0]))
+    _check_range(angle, (-15.0, 15.0), slack=1e-2)
+    assert (across[:, 0] * down[:, 1] > across[:, 1] * down[:, 0]).all()
+    _check_range(np.hypot(across[:, 0], down[:, 0]) / (100 / 32), (0.95, 1.0), slack=1e-3)
+
+
+def test_slight_variation_of_colour_is_half_of_the_free_one() -> None:
+    dark, bright = (
+        augment(torch.full((COUNT, 3, 4, 4), value), torch.Generator().manual_seed(0), SLIGHT).double().numpy()
+        for value in (80.0, 160.0)
+    )
+    gain = ((bright - dark) / 80)[:, :, 0, 0]
+    _check_range(gain, (0.9, 1.1), slack=1e-5)
+    _check_range((dark[:, :, 0, 0] - 80 * gain) / 255, (-0.04, 0.04), slack=1e-5)

@@ -33,6 +33,7 @@ from evidex.cli import (
     verify,
 )
 from evidex.cli.options import completed
+from evidex.cli.wrong_values import told
 from evidex.errors import EvidexError, GalleryError, InputError, InputWarning, MissingPackageError, outcome
 from evidex.visible import visible
 
@@ -157,7 +158,7 @@ def _note(
 
 def _refuse(error: typer.TyperException) -> None:
     """What typer says of a wrong option, in one line like everything else."""
-    said = error.format_message().rstrip(".")
+    said = (told(error) or error.format_message()).rstrip(".")
     context = getattr(error, "ctx", None)
     verb = "evidex" if context is None else context.command_path
     remedy = f"see '{verb} --help'"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -31,13 +31,11 @@ def command(
         list[float] | None,
         typer.Option(min=0.0, max=1.0, help="Refine this share of the most uncertain queries; may be repeated."),
     ] = None,
-    absent: Annotated[
-        bool,
-        typer.Option(help="Measure whether missing answers are noticed (scene class removed, out-of-domain queries)."),
-    ] = True,
-    twins: Annotated[
-        bool, typer.Option(help="Measure whether captions are preferred to twins with one thing exchanged.")
-    ] = True,
+    defer_by: Annotated[
+        Literal["vacuity", "belief"], typer.Option(help="The uncertainty that tells which these are.")
+    ] = "vacuity",
+    absent: Annotated[bool, typer.Option(help="Ask for scenes taken away and for what is out of domain, too.")] = True,
+    twins: Annotated[bool, typer.Option(help="Compare captions with twins that have one thing exchanged, too.")] = True,
     batch_size: Annotated[int, typer.Option(min=1, help="Items encoded at once.")] = 64,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; the accelerator if there is one.")] = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
@@ -67,7 +65,7 @@ def command(
         data,
         twins=twins,
         noisy_seed=seed,
-        refinements=Refinements(tuple(defer or ())),
+        refinements=Refinements(tuple(defer or ()), by=defer_by),
         absent=absent,
         batch_size=batch_size,
     )

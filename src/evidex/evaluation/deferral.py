@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evidex.evaluation.features import Encoded, EvaluatedModel, Images, Split, match
+from evidex.evaluation.query_uncertainty import Scores
 from evidex.evaluation.recall import best_ranks_i2t, best_ranks_t2i, recall_of
 from evidex.evaluation.result import Deferral
 from evidex.evaluation.stages import Stages
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from evidex.retrieval.refine import Refiner
 
 
+GateName = Literal["vacuity", "belief"]
+
+
 @dataclass(frozen=True)
 class Refinements:
     """Which queries are refined, and how."""
@@ -30,6 +33,8 @@ class Refinements:
     refiner: Refiner | None = None
     """RS-TTA where there is none."""
     seed: int = 0
+    by: GateName = "vacuity"
+    """The uncertainty that chooses the queries: the paper's, or the one that UCL by belief aligns with correctness."""
 
 
 NO_REFINEMENTS = Refinements()
@@ -41,8 +46,8 @@ def refine_and_rank(
     encoded: Encoded,
     asked: Refinements,
     *,
-    image_uncertainty: NDArray[np.float64],
-    text_uncertainty: NDArray[np.float64],
+    image_scores: Scores,
+    text_scores: Scores,
     progress: Progress = silent,
 ) -> tuple[Deferral, ...]:
     """Recall for each ratio that is asked for; the gallery stays as it is.
@@ -53,6 +58,7 @@ def refine_and_rank(
     from evidex.retrieval.refiners import RsRefiner
 
     ratios, seed = asked.ratios, asked.seed
+    image_uncertainty, text_uncertainty = image_scores[asked.by], text_scores[asked.by]
     if not ratios:
         return ()
     chosen = asked.refiner or RsRefiner()
@@ -79,7 +85,7 @@ def refine_and_rank(
         asked_texts = np.where(text_mask[:, None], texts, encoded.texts)
         i2t = best_ranks_i2t(match(asked_images, encoded.texts).similarity, owner)
         t2i = best_ranks_t2i(match(encoded.images, asked_texts).similarity, owner)
-        steps.append(Deferral(ratio, int(image_mask.sum()), int(text_mask.sum()), recall_of(i2t, t2i)))
+        steps.append(Deferral(ratio, int(image_mask.sum()), int(text_mask.sum()), recall_of(i2t, t2i), asked.by))
     return tuple(steps)
 
 

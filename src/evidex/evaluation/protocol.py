@@ -90,8 +90,8 @@ def evaluate(
         split,
         encoded,
         refinements,
-        image_uncertainty=found.i2t.scores.vacuity,
-        text_uncertainty=found.t2i.scores.vacuity,
+        image_scores=found.i2t.scores,
+        text_scores=found.t2i.scores,
         progress=stages.next(_refined(dataset, refinements.ratios)),
     )
     stages.finish()

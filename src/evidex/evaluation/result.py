@@ -74,10 +74,13 @@ class Deferral:
     image_queries: int
     text_queries: int
     recall: Recall
+    by: str = "vacuity"
+    """The uncertainty that chose them."""
 
     def to_json(self) -> dict[str, Any]:
         return {
             "ratio": self.ratio,
+            "by": self.by,
             "image_queries": self.image_queries,
             "text_queries": self.text_queries,
             "recall": self.recall.to_json(),

@@ -67,7 +67,8 @@ def recall_table(evaluation: Evaluation) -> Table:
     if evaluation.reranked is not None:
         _add_recall(table, "ranked again", evaluation.reranked)
     for step in evaluation.deferral:
-        _add_recall(table, f"refined, ρ = {step.ratio:g}", step.recall)
+        gate = "" if step.by == "vacuity" else f", by {step.by}"
+        _add_recall(table, f"refined, ρ = {step.ratio:g}{gate}", step.recall)
     return table
 
 

@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch.nn.functional import affine_grid, grid_sample, interpolate
 
 MAX_ROTATION = 15.0  # degrees around each quarter turn
-SMALLEST_CROP = 0.75  # of the picture's side
-GAIN, BIAS = 0.2, 0.08  # colour variation, relative and of full scale
 
 
-def augment(pixels: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Return ``pixels`` (n, 3, s, s), uint8 or float in [0, 255], turned, mirrored, cropped and recoloured, as float.
+@dataclass(frozen=True)
+class Variation:
+    """How far a picture may go from what it was."""
 
-    Overhead scenes have no upright side: all quarter turns and mirror images are views of the same scene.
-    """
+    any_side_up: bool
+    """Overhead scenes have no upright side: all quarter turns and mirror images are views of the same scene."""
+    smallest_crop: float
+    """Of the picture's side."""
+    gain: float
+    bias: float
+    """Of colour, relative and of full scale."""
+
+
+FREE: Final = Variation(any_side_up=True, smallest_crop=0.75, gain=0.2, bias=0.08)
+SLIGHT: Final = Variation(any_side_up=False, smallest_crop=0.95, gain=0.1, bias=0.04)
+
+
+def augment(pixels: torch.Tensor, generator: torch.Generator, variation: Variation = FREE) -> torch.Tensor:
+    """Return ``pixels`` (n, 3, s, s), uint8 or float in [0, 255], turned, cropped and recoloured, as float."""
     count = len(pixels)
     uniform = torch.rand(count, 12, generator=generator)
-    angle = math.pi / 2 * (uniform[:, 0] * 4).floor() + math.radians(MAX_ROTATION) * (2 * uniform[:, 1] - 1)
-    scale = SMALLEST_CROP + (1 - SMALLEST_CROP) * uniform[:, 2]
-    mirror = torch.where(uniform[:, 3] < 0.5, -1.0, 1.0)
+    angle = math.radians(MAX_ROTATION) * (2 * uniform[:, 1] - 1)
+    mirror = torch.ones(count)
+    if variation.any_side_up:
+        angle = math.pi / 2 * (uniform[:, 0] * 4).floor() + angle
+        mirror = torch.where(uniform[:, 3] < 0.5, -1.0, 1.0)
+    scale = variation.smallest_crop + (1 - variation.smallest_crop) * uniform[:, 2]
     shift = (2 * uniform[:, 4:6] - 1) * (1 - scale[:, None])
     cos, sin = scale * angle.cos(), scale * angle.sin()
     rows = [torch.stack([mirror * cos, -sin, shift[:, 0]], 1), torch.stack([mirror * sin, cos, shift[:, 1]], 1)]
     theta = torch.stack(rows, 1).to(pixels.device)
     grid = affine_grid(theta, list(pixels.shape), align_corners=False)
     moved = grid_sample(pixels.float(), grid, mode="bilinear", padding_mode="reflection", align_corners=False)
-    gain = 1 + GAIN * (2 * uniform[:, 6:9] - 1)
-    bias = 255 * BIAS * (2 * uniform[:, 9:12] - 1)
+    gain = 1 + variation.gain * (2 * uniform[:, 6:9] - 1)
+    bias = 255 * variation.bias * (2 * uniform[:, 9:12] - 1)
     return (moved * gain[:, :, None, None].to(moved) + bias[:, :, None, None].to(moved)).clamp(0, 255)
 
 

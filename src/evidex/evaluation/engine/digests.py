@@ -12,7 +12,17 @@ from evidex.config import Config
 
 FORMAT = 1
 _YOUNGER = {  # switches that came after results were named: left out while they are as if they were not there
-    "data": ("source", "batches", "labels_per_step", "texts", "epoch", "label_names", "label_captions", "foreign"),
+    "data": (
+        "source",
+        "batches",
+        "labels_per_step",
+        "texts",
+        "epoch",
+        "label_names",
+        "label_captions",
+        "foreign",
+        "variation",
+    ),
     "encoder": ("text_hidden",),
     "loss": ("labels", "twins", "annealing"),
     "method": ("name",),

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,9 +15,12 @@ from evidex.evaluation.study.plan import Measure
 
 if TYPE_CHECKING:
     from evidex.encoders.model import Model
+    from evidex.evaluation.deferral import GateName
     from evidex.evaluation.features import Encoded
 
 RATIOS = (0.0, 0.1)
+GATES: Final[dict[GateName, str]] = {"vacuity": "", "belief": "_by_belief"}
+"""By which uncertainty the queries are chosen, and what is added to the refinement's name then."""
 
 
 def measure(model: Model, dataset_path: str, kind: Measure) -> dict[str, Any]:
@@ -63,18 +66,19 @@ def _refined(model: Model, split: Any, encoded: Encoded) -> dict[str, Any]:
 
     refiners = {"rs_tta": RsRefiner()} | ({"generic_tta": GenericRefiner()} if find_spec("wn") else {})
     similarity = match(encoded.images, encoded.texts).similarity
-    image, text = (uncertainty_scores(s, model.temperature).vacuity for s in (similarity, similarity.T))
+    images, texts = (uncertainty_scores(each, model.temperature) for each in (similarity, similarity.T))
     table = {}
     for name, refiner in refiners.items():
-        steps = refine_and_rank(
-            model,
-            split,
-            encoded,
-            Refinements(RATIOS, refiner),
-            image_uncertainty=image,
-            text_uncertainty=text,
-        )
-        table[name] = {str(step.ratio): round(step.recall.rsum, 3) for step in steps}
+        for gate, ending in GATES.items():
+            steps = refine_and_rank(
+                model,
+                split,
+                encoded,
+                Refinements(RATIOS, refiner, by=gate),
+                image_scores=images,
+                text_scores=texts,
+            )
+            table[name + ending] = {str(step.ratio): round(step.recall.rsum, 3) for step in steps}
     return table
 
 
