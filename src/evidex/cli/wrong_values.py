@@ -22,10 +22,10 @@ _KINDS = {
 
 def told(error: typer.TyperException) -> str | None:
     """The option, its value and what is wrong with it; None where typer's own words have to do."""
-    wrong, parameter = error.__cause__, getattr(error, "param", None)
-    if parameter is None or not hasattr(wrong, "errors"):
+    parameter, errors = getattr(error, "param", None), getattr(error.__cause__, "errors", None)
+    if parameter is None or errors is None:
         return None
-    first: dict[str, Any] = wrong.errors()[0]
+    first: dict[str, Any] = errors()[0]
     name = max(getattr(parameter, "opts", ()) or (parameter.name,), key=len)
     value, kind = str(first["input"]), str(first["type"])
     subject = f"{name} {value}" if value.strip() else f"{name} '{value}'"
