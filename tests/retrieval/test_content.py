@@ -30,6 +30,9 @@ from tests.retrieval.archive import arbitrary_gallery, picture, tiny_model
         ("air\u00adport", "airport"),
         ("two\ufe0f\u20e3 ponds", "two ponds"),
         ("### houses *** near ~ water €", "houses near water"),
+        ("parking lot w/o cars", "parking lot without cars"),
+        ("houses W/O trees, w/ pool", "houses without trees, with pool"),
+        ("a dock w/boats", "a dock with boats"),
     ],
 )
 def test_symbols_are_no_words(text: str, read: str) -> None:
@@ -38,7 +41,7 @@ def test_symbols_are_no_words(text: str, read: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a river, with trees.", "ship's wake (white)", "Straße am Fluß", "河流", "high-rise", "5-10", "🚀", "???", ""],
+    ["a river, with trees.", "ship's wake (white)", "Straße am Fluß", "河流", "high-rise", "5-10", "kW/h w/", "🚀", "???", ""],
 )  # fmt: skip
 def test_words_stay_as_they_are_and_so_does_what_has_none(text: str) -> None:
     assert readable(text) == text
@@ -128,7 +131,9 @@ def test_a_number_of_several_signs_may_be_a_name(text: str, names: bool) -> None
     [("not a river", "not"), ("an island without trees", "without"), ("No ships", "No"), ("a notable knot", None),
      ("anything other than forest", "other than"), ("land free of houses", "free of"), ("nothing but trees", None),
      ("homes far apart from one another", None), ("a free of charge car park", None), ("isn\u2019t a river", "isn't"),
-     ("neither trees nor houses", "neither"), ("non-residential", "non"), ("a treeless hill", "treeless")],
+     ("neither trees nor houses", "neither"), ("non-residential", "non"), ("a treeless hill", "treeless"),
+     ("few trees", "few"), ("a few trees", None), ("fewer trees", None), ("hardly any houses", "hardly any"),
+     ("a lot w/o cars", "without")],
 )  # fmt: skip
 def test_words_that_deny_are_doubted(text: str, word: str | None) -> None:
     model = tiny_model()

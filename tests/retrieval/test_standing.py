@@ -232,6 +232,26 @@ def test_what_was_mended_is_said_first() -> None:
     assert explanation(Standing(reading=reading), 50, None).startswith("Read 'mountian' as 'mountain'. The hits are")
 
 
+def test_a_denial_is_told_beside_what_weighs_more() -> None:
+    case = replace(PLAIN, reading=Reading(negated="without"))
+    alone, doubted = (replace(case, judged=judged).standing(case.first) for judged in (SURE, UNSURE))
+    told = explanation(alone, 50, None)
+    assert told == (
+        "The model does not understand 'without' and finds what follows it; put a minus before what is not wanted, as "
+        "in '-river'."
+    )
+    assert doubted.reasons[0] is Reason.UNCERTAIN_AT_FIRST
+    assert explanation(doubted, 50, None).endswith(f"look at the hits. {told}")
+    refused = replace(case, first=_found(0.1)).standing(_found(0.1))
+    assert "without" not in explanation(refused, 50, None)
+
+
+def test_what_is_scarce_is_not_denied() -> None:
+    standing = replace(PLAIN, reading=Reading(negated="Few")).standing(PLAIN.first)
+    said = "The model does not understand 'Few' and finds what follows it, however much there is of it."
+    assert explanation(standing, 50, None) == said
+
+
 def test_what_was_taught_in_passing_is_said_to_be_hardly_learned() -> None:
     for found, said in ((0.6, "; the hits may leave that out."), (0.3, ", nor anything like it.")):
         case = replace(PLAIN, reading=replace(IN_PASSING, ignored_words=("wool",)), first=_found(found))

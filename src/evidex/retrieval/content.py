@@ -18,6 +18,10 @@ _SELECTORS = re.compile("[\ufe00-\ufe0f\u20e3\U000e0100-\U000e01ef]")
 _WORD = re.compile(r"[^\W\d_]+")
 _NAME = re.compile(r"\d{3,}|[^\W\d_]-?\d|\d-?[^\W\d_]")
 """A long number, or one with a letter: "747", "A380", "I-95"."""
+_SHORT_FOR = (
+    (re.compile(r"\bw/o\b", re.IGNORECASE), "without"),
+    (re.compile(r"\bw/(?=\s*\w)", re.IGNORECASE), "with "),
+)
 _PICTURES = frozenset({
     "image", "images", "imagery", "orthophoto", "orthophotos", "photo", "photograph", "photographs", "photos", "pic",
     "pics", "picture", "pictures", "scene", "scenes", "view", "views",
@@ -34,6 +38,8 @@ _REQUESTS = frozenset({
 def readable(text: str) -> str:
     """``text`` without what is neither a word, a number nor a mark of a sentence; as it is where nothing is left."""
     kept = "".join(_kept(char) for char in _SELECTORS.sub("", text))
+    for short, written_out in _SHORT_FOR:
+        kept = short.sub(written_out, kept)
     return text if kept == text or not kept.strip() else " ".join(kept.split())
 
 

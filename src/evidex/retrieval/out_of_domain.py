@@ -27,7 +27,8 @@ _MOST_WORDS = 3  # looked up for a question
 _LEAST_LETTERS = 4  # shorter words are close to many
 _DENIAL = re.compile(
     r"\b(?:not?|never|without|except|excluding|(?:is|are|does|do|has|have)n't|free\s+of(?!\s+charge)|instead\s+of|rather\s+than"
-    r"|(?:any|every)thing\s+but|other\s+than|neither|nor|non(?=-)|lacking|minus|w/o"
+    r"|(?:any|every)thing\s+but|other\s+than|neither|nor|non(?=-)|lacking|minus"
+    r"|(?<!\ba\s)(?<!\ban\s)few|(?:hardly|barely|scarcely)\s+any"
     r"|(?:tree|cloud|car|house|people|plant|road|roof|snow|water)less)\b",
     re.IGNORECASE,
 )

@@ -26,6 +26,7 @@ _NOTHING_ASKED = (
     "Your question names nothing that could be seen, so the hits mean nothing; "
     "name a thing, such as 'ships in a harbor'."
 )
+_SCARCE = ("few", "hardly", "barely", "scarcely")  # not denied, yet as little understood
 _NEAREST = "The hits are the nearest things in the archive, not an answer."
 
 
@@ -51,6 +52,7 @@ def explanation(standing: Standing, searched: int, emptiness: str | None) -> str
         mended_words(reading),
         _sentence(standing, searched),
         _left_out(reading) if leaves_out else "",
+        _denied(reading) if Reason.NEGATED in standing.reasons[1:] and not level.refused else "",
         offered(reading),
         _NEAREST if level.refused else "",
     )
@@ -66,10 +68,7 @@ def _sentence(standing: Standing, searched: int) -> str:
         case (Reason.BELOW_FLOOR,):
             return "Even the nearest thing here is hardly like your question."
         case (Reason.NEGATED,):
-            return (
-                f"The model does not understand '{reading.negated}' and finds what follows it; put a minus before what "
-                "is not wanted, as in '-river'."
-            )
+            return _denied(reading)
         case (Reason.LITTLE_EVIDENCE,):
             return "Hardly anything here is like your question."
         case (Reason.SEVERAL_PARTS,):
@@ -176,6 +175,15 @@ def more_places(count: int) -> str:
 
 def _left_out(reading: Reading) -> str:
     return f"{unlearned(reading, reading.ignored_words)}; the hits may leave that out."
+
+
+def _denied(reading: Reading) -> str:
+    """That what is denied, or said to be scarce, is found all the same."""
+    denied = reading.negated or ""
+    said = f"The model does not understand '{denied}' and finds what follows it"
+    if denied.lower().startswith(_SCARCE):
+        return f"{said}, however much there is of it."
+    return f"{said}; put a minus before what is not wanted, as in '-river'."
 
 
 def unlearned(reading: Reading, words: tuple[str, ...]) -> str:
