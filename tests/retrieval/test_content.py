@@ -41,8 +41,8 @@ def test_symbols_are_no_words(text: str, read: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a river, with trees.", "ship's wake (white)", "Straße am Fluß", "河流", "high-rise", "5-10", "kW/h w/", "🚀", "???",
-     ""],
+    ["a river, with trees.", "ship's wake (white)", "Straße am Fluß", "河流", "high-rise", "5-10", "kW/h w/", "🚀",
+     "???", ""],
 )  # fmt: skip
 def test_words_stay_as_they_are_and_so_does_what_has_none(text: str) -> None:
     assert readable(text) == text
