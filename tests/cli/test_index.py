@@ -39,6 +39,10 @@ def test_a_folder_without_pictures_is_refused_and_nothing_is_made(evidex: Runner
     target = tmp_path / "new" / "deep" / "gallery"
     done = evidex("index", tmp_path / "notes", "--gallery", target, "--model", model)
     assert "notes': nothing to index was found; give JPEG" in done.complaint
+    assert "unpack" not in done.complaint
+    (tmp_path / "notes" / "SCENES.tar").write_bytes(b"packed")
+    done = evidex("index", tmp_path / "notes", "--gallery", target, "--model", model)
+    assert done.complaint.endswith("folders that hold some; unpack 'SCENES.tar' first, packed files are not read")
     assert not (tmp_path / "new").exists()
 
 

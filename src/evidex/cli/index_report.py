@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evidex.retrieval.indexing import IndexReport
 
 _SHOWN_SKIPS = 10
+_PACKED = (".tar", ".tar.gz", ".tgz", ".zip", ".7z", ".rar")
 
 
 def _content(outcome: IndexReport, gallery: Place, sources: list[str]) -> dict[str, Any]:
@@ -132,8 +133,17 @@ def complaint(paths: list[str], outcome: IndexReport) -> InputError:
     shown = "'" + "', '".join(printable(path) for path in paths[:3]) + ("', …" if len(paths) > 3 else "'")
     kinds = "JPEG, PNG, TIFF, WebP or JPEG 2000 files"
     if not outcome.skipped:
-        return InputError(f"{shown}: nothing to index was found; give {kinds}, or folders that hold some")
+        packed = _packed(paths)
+        unpack = "" if packed is None else f"; unpack '{printable(packed)}' first, packed files are not read"
+        return InputError(f"{shown}: nothing to index was found; give {kinds}, or folders that hold some{unpack}")
     reason, often = Counter(skip.reason for skip in outcome.skipped).most_common(1)[0]
     example = next(skip for skip in outcome.skipped if skip.reason == reason)
     count = f"all {len(outcome.skipped)} files were skipped, {often} like" if len(outcome.skipped) > 1 else "skipped"
     return InputError(f"{shown}: nothing was indexed; {count}: {Path(example.name).name}: {reason}")
+
+
+def _packed(paths: list[str]) -> str | None:
+    """A packed file right in one of these folders, which somebody may have meant."""
+    folders = [path for path in map(Path, paths) if path.is_dir()]
+    names = (file.name for folder in folders for file in sorted(folder.iterdir()))
+    return next((name for name in names if name.lower().endswith(_PACKED)), None)
