@@ -48,6 +48,16 @@ def test_tables_json_and_pictures(folder: Path, tmp_path: Path, capsys: pytest.C
     assert len(list((tmp_path / "pictures").glob("*.png"))) == 6
 
 
+def test_belief_may_choose_what_is_refined(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--defer", "0.25", "--no-absent", "--json", str(tmp_path / "out.json"))
+    for by in ("belief", "vacuity"):
+        assert not evaluate(folder, "--defer-by", by, *asked)
+        assert [step["by"] for step in json.loads((tmp_path / "out.json").read_text())["deferral"]] == [by]
+        assert ("ρ = 0.25, by belief" in capsys.readouterr().out) == (by == "belief")
+    assert evaluate(folder, "--defer-by", "belief") == 2
+    assert "add --defer 0.1" in capsys.readouterr().err
+
+
 def test_a_clean_evaluation_says_nothing_of_noise(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,6 +17,7 @@ from tests.cli.running import Runner
         ("serve --gallery g --port 70000", "--port 70000 is too large; give at most 65535"),
         ("evaluate --dataset d --defer 0.1 --defer 1.5", "--defer 1.5 is too large; give at most 1"),
         ("evaluate --dataset d --defer half", "--defer half is no number"),
+        ("evaluate --dataset d --defer nan", "--defer nan is no number"),
         ("evaluate --dataset d --defer-by margin", "--defer-by: 'margin' is not one of 'vacuity', 'belief'"),
     ],
 )

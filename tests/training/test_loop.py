@@ -179,6 +179,21 @@ def test_a_batch_larger_than_the_split_is_refused(config: Config) -> None:
         train(large, device=CPU)
 
 
+def test_how_far_pictures_are_varied_is_a_setting(config: Config) -> None:
+    data = config.data
+    slight, none = dataclasses.replace(data, variation="slight"), dataclasses.replace(data, augment=False)
+    losses = set()
+    for number, shown in enumerate((data, slight, none)):
+        varied = dataclasses.replace(
+            config,
+            output=f"{config.output}-{number}",
+            data=shown,
+            train=dataclasses.replace(config.train, epochs=1),
+        )
+        losses.add(train(varied, device=CPU).history[0]["loss"]["total"])
+    assert len(losses) == 3
+
+
 def test_an_epoch_shows_each_image_once_with_its_own_captions(config: Config) -> None:
     from evidex.data.datasets import load_dataset
 

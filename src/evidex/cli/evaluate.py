@@ -12,6 +12,7 @@ from evidex.cli.terminal import say
 if TYPE_CHECKING:
     from evidex.data.datasets import Dataset
     from evidex.encoders.model import Model
+    from evidex.evaluation.deferral import Refinements
     from evidex.evaluation.result import Evaluation
 
 
@@ -32,7 +33,7 @@ def command(
         typer.Option(min=0.0, max=1.0, help="Refine this share of the most uncertain queries; may be repeated."),
     ] = None,
     defer_by: Annotated[
-        Literal["vacuity", "belief"], typer.Option(help="The uncertainty that tells which these are.")
+        Literal["vacuity", "belief"], typer.Option(help="Which uncertainty chooses what --defer refines.")
     ] = "vacuity",
     absent: Annotated[bool, typer.Option(help="Ask for scenes taken away and for what is out of domain, too.")] = True,
     twins: Annotated[bool, typer.Option(help="Compare captions with twins that have one thing exchanged, too.")] = True,
@@ -51,10 +52,10 @@ def command(
     """Measure recall in both directions, and each uncertainty score beside its baselines."""
     from evidex.cli.console import output_console
     from evidex.data.datasets import load_dataset
-    from evidex.evaluation.deferral import Refinements
     from evidex.evaluation.table import print_evaluation
 
     _check(json_path, figures)
+    refinements = _refinements(defer, defer_by)
     data = load_dataset(dataset, split)
     if questions is not None:
         _ask(questions, half, model, data, batch_size, device, json_path)
@@ -65,7 +66,7 @@ def command(
         data,
         twins=twins,
         noisy_seed=seed,
-        refinements=Refinements(tuple(defer or ()), by=defer_by),
+        refinements=refinements,
         absent=absent,
         batch_size=batch_size,
     )
@@ -73,6 +74,15 @@ def command(
     _write({"model": model, **found.to_json()}, json_path)
     if figures is not None:
         _draw(found, data, seed, figures)
+
+
+def _refinements(shares: list[float] | None, by: Literal["vacuity", "belief"]) -> Refinements:
+    from evidex.errors import InputError
+    from evidex.evaluation.deferral import Refinements
+
+    if not shares and by != "vacuity":
+        raise InputError(f"--defer-by {by} chooses queries to refine, and none are asked for; add --defer 0.1")
+    return Refinements(tuple(shares or ()), by=by)
 
 
 def _measured(model: Model, data: Dataset, *, twins: bool, **choices: Any) -> Evaluation:

@@ -8,16 +8,14 @@ import typer
 
 _LIMITS = {
     "greater_than_equal": ("ge", "too small; give {} or more"),
-    "greater_than": ("gt", "too small; give more than {}"),
     "less_than_equal": ("le", "too large; give at most {}"),
-    "less_than": ("lt", "too large; give less than {}"),
 }
 _KINDS = {
     "int_parsing": "no whole number",
-    "int_from_float": "no whole number",
     "int_parsing_size": "no whole number that fits",
     "float_parsing": "no number",
 }
+_NO_NUMBERS = ("nan", "+nan", "-nan")  # which are neither too small nor too large
 
 
 def told(error: typer.TyperException) -> str | None:
@@ -29,6 +27,8 @@ def told(error: typer.TyperException) -> str | None:
     name = max(getattr(parameter, "opts", ()) or (parameter.name,), key=len)
     value, kind = str(first["input"]), str(first["type"])
     subject = f"{name} {value}" if value.strip() else f"{name} '{value}'"
+    if value.strip().lower() in _NO_NUMBERS:
+        return f"{subject} is no number"
     if kind in _LIMITS:
         key, words = _LIMITS[kind]
         limit = first["ctx"][key]

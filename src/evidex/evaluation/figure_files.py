@@ -81,7 +81,8 @@ def write_figures(
         figures["uncertainty"] = uncertainty_histograms(panels)
     if len(evaluation.deferral) > 1:
         curve = {step.ratio: step.recall.rsum for step in evaluation.deferral}
-        figures["deferral"] = deferral_curve({"RS-TTA": curve})
+        gate = evaluation.deferral[0].by
+        figures["deferral"] = deferral_curve({"RS-TTA" if gate == "vacuity" else f"RS-TTA, by {gate}": curve})
     return [save_figure(figure, folder / f"{name}.png") for name, figure in figures.items()]
 
 

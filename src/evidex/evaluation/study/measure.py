@@ -66,7 +66,7 @@ def _refined(model: Model, split: Any, encoded: Encoded) -> dict[str, Any]:
 
     refiners = {"rs_tta": RsRefiner()} | ({"generic_tta": GenericRefiner()} if find_spec("wn") else {})
     similarity = match(encoded.images, encoded.texts).similarity
-    images, texts = (uncertainty_scores(each, model.temperature) for each in (similarity, similarity.T))
+    image_scores, text_scores = (uncertainty_scores(each, model.temperature) for each in (similarity, similarity.T))
     table = {}
     for name, refiner in refiners.items():
         for gate, ending in GATES.items():
@@ -75,8 +75,8 @@ def _refined(model: Model, split: Any, encoded: Encoded) -> dict[str, Any]:
                 split,
                 encoded,
                 Refinements(RATIOS, refiner, by=gate),
-                image_scores=images,
-                text_scores=texts,
+                image_scores=image_scores,
+                text_scores=text_scores,
             )
             table[name + ending] = {str(step.ratio): round(step.recall.rsum, 3) for step in steps}
     return table
