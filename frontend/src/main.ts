@@ -104,8 +104,7 @@ async function ask(): Promise<void> {
   document.title = `${[wanted.image, wanted.q].filter(Boolean).join(" + ") || "More like this"} · evidex`;
   if (wanted.image && !image) {
     say("The picture itself is not kept in the address. Drop it again to repeat this search.");
-    results.querySelector("#hits")!.replaceChildren();
-    byId("verdict").replaceChildren();
+    clearAnswer();
     return;
   }
   results.setAttribute("aria-busy", "true");
@@ -130,6 +129,7 @@ async function ask(): Promise<void> {
     drawAnswer(answer);
   } catch (error) {
     if (mine.signal.aborted) return;
+    if (!asked || !sameQuestion(asked, wanted)) clearAnswer(); // which was another question's
     asked = null;
     fail(error);
   } finally {
@@ -235,6 +235,11 @@ function quiet(): void {
   byId("notice").hidden = true;
 }
 
+function clearAnswer(): void {
+  byId("verdict").replaceChildren();
+  byId("hits").replaceChildren();
+}
+
 function fail(error: unknown): void {
   if (error instanceof Refusal && error.status === 401) {
     enter(error.message);
@@ -242,8 +247,7 @@ function fail(error: unknown): void {
     const upload = state.image && [413, 415].includes(error.status);
     if (upload) uploads.delete(state.image);
     say(upload ? `This picture cannot be used: ${error.message}` : `The search was refused: ${error.message}`);
-    byId("verdict").replaceChildren();
-    byId("hits").replaceChildren();
+    clearAnswer();
   } else if (error instanceof Lost) {
     say(error.message, h("button", { class: "plain", type: "button", click: () => void again() }, "Try again"));
     waitForServer();

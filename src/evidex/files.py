@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from evidex.errors import DiskFullError, InputError
+from evidex.overwriting import Kind, check_replaced
 from evidex.storage.objects import ObjectPlace, Place
 from evidex.storage.s3 import endpoint
 
@@ -81,10 +82,10 @@ def _scratch_folder() -> Path:
     return Path(folder)
 
 
-def check_target(path: Path) -> None:
-    """Refuse a file that could not be written, before the work whose outcome it is to hold.
+def check_target(path: Path, kind: Kind) -> None:
+    """Refuse a file that could not be written, before the work whose outcome of that ``kind`` it is to hold.
 
-    Its folder must be there: a misspelt place is told, not made.
+    Its folder must be there: a misspelt place is told, not made. What is there must be an earlier outcome.
     """
     folder = path.parent
     _check_name(path)
@@ -94,6 +95,7 @@ def check_target(path: Path) -> None:
         raise InputError(f"'{path}' is there and is no file; name another place")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(f"'{path}' cannot be written: '{folder}' lets nobody write; name another place")
+    check_replaced(path, kind)
 
 
 def check_folder(path: Place) -> None:

@@ -76,7 +76,7 @@ def test_a_hit_of_a_gallery_is_looked_into_by_its_id_or_path(evidex: Runner, sce
         assert json.loads(done.out)["peaks"][0]["place"] is not None
     assert "is not in the gallery" in evidex("locate", "tanks", "else.tif", "--gallery", tmp_path / "gallery").complaint
     over = evidex("locate", "tanks", row.id, "--gallery", tmp_path / "gallery", "--out", scenes / "tanks.tif")
-    assert "is the scene itself" in over.complaint
+    assert "is a picture that would be lost" in over.complaint
 
 
 def test_an_example_image_may_be_looked_for(evidex: Runner, tmp_path: Path) -> None:
@@ -127,3 +127,11 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
     before = sorted(tmp_path.rglob("*"))
     assert complaint in evidex("locate", *words).complaint
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_of_scenes_is_told_what_was_not_understood(evidex: Runner, scenes: Path) -> None:
+    lines = evidex("locate", "no storage tanks", scenes).out.splitlines()
+    assert lines[0] == "No storage tanks: places in 1 of 2 scenes"
+    assert lines[1] == "The model does not understand 'no' and looks for what follows it all the same."
+    assert "tanks.tif: 1 place looks like no storage tanks" in lines[2]
+    assert "does not understand" not in evidex("locate", "storage tanks", scenes).out

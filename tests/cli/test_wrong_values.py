@@ -28,3 +28,11 @@ def test_the_value_and_its_bounds_are_told(evidex: Runner, asked: str, said: str
 
 def test_what_is_no_wrong_value_keeps_its_words(evidex: Runner) -> None:
     assert evidex("search", "river").complaint.startswith("evidex: error: missing option '--gallery'")
+
+
+def test_an_option_of_one_value_is_not_given_twice(evidex: Runner) -> None:
+    said = "--glob is given 2 times and takes one value; give it once"
+    done = evidex("search", "river", "--gallery", "g", "--glob", "a*", "--top", "3", "--glob=b*")
+    assert done.complaint == f"evidex: error: {said}; see 'evidex search --help'"
+    several = evidex("evaluate", "--dataset", "nowhere", "--defer", "0", "--defer", "0.1", "--noisy", "--noisy")
+    assert "times" not in several.complaint

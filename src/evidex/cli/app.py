@@ -33,6 +33,7 @@ from evidex.cli import (
     verify,
 )
 from evidex.cli.options import completed
+from evidex.cli.verb import Verb
 from evidex.cli.wrong_values import told
 from evidex.errors import EvidexError, GalleryError, InputError, InputWarning, MissingPackageError, outcome
 from evidex.visible import visible
@@ -65,7 +66,7 @@ for verb in (
     index, reindex, search, locate, serve, verify, duplicates, marks, calibrate, models, sample, train, evaluate,
     export, benchmark, methods, degrade,
 ):  # fmt: skip
-    app.command(name=verb.__name__.rpartition(".")[2])(verb.command)
+    app.command(name=verb.__name__.rpartition(".")[2], cls=Verb)(verb.command)
 # Machines with torch alone run studies too, so their arguments are declared without typer.
 app.command(
     name="study",

@@ -100,7 +100,7 @@ def _check(json_path: Path | None, figures: Path | None) -> None:
     from evidex.files import check_folder, check_target
 
     if json_path is not None:
-        check_target(json_path)
+        check_target(json_path, "json")
     if figures is not None:
         check_folder(figures)
 

@@ -23,6 +23,6 @@ def command(
     from evidex.encoders.export import export_model
     from evidex.files import check_target
 
-    check_target(out)
+    check_target(out, "weights")
     done = export_model(model, out, half=half, text_in_bytes=text_in_bytes)
     say(f"{out}: {done.bytes / 1e6:.1f} MB, vectors at most {done.difference:.1e} from those of torch")

@@ -85,7 +85,7 @@ def _check(paths: list[str], gallery: Place, report: Path | None) -> None:
     check_places(paths)
     check_folder(gallery)
     if report is not None:
-        check_target(report)
+        check_target(report, "json")
 
 
 def _indexed(gallery: Gallery, paths: list[str], options: IndexOptions) -> tuple[IndexReport, NotPrunedError | None]:

@@ -134,11 +134,11 @@ def _sizes(text: str | None) -> tuple[int, ...] | None:
 def _check_outputs(targets: list[Path], scene: str, image: Path | None) -> None:
     from evidex.locating.writing import check_output
 
-    for target in targets:
-        check_output(target)
     _check_apart(targets, scene, "the scene")
     if image is not None:
         _check_apart(targets, str(image), "the example")
+    for target in targets:
+        check_output(target)
 
 
 def _check_apart(targets: list[Path], source: str, what: str) -> None:
@@ -252,6 +252,8 @@ def _folder(
 
     terminal = Terminal.of_output()
     terminal.write(report.headline, "bold")
+    for doubts in dict.fromkeys(found.doubts for found in report.located if found.doubts):
+        terminal.write(doubts)
     for found in report.located:  # a line each, however long: scripts cut them
         say(f"{found.heat.peak:.2f}  {found.scene}: {found.headline}")
 

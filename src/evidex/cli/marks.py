@@ -32,7 +32,7 @@ def command(
     marks = Marks.at(place)
     read_info(place)  # or it is no gallery
     if file is not None:
-        check_target(file)
+        check_target(file, "json")
         say(f"{marks.export(file)} marks written to {file}")
     elif what == "delete":
         say(f"{marks.delete()} marks deleted")

@@ -76,4 +76,4 @@ def check_stac(target: str | None) -> None:
     if target is not None and target != PRINTED:
         if Path(target).suffix.lower() not in (".json", ".geojson"):
             raise InputError(f"--stac '{target[:60]}': name a .json file, or put --stac last to print the collection")
-        check_target(Path(target))
+        check_target(Path(target), "json")

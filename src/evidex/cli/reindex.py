@@ -44,7 +44,7 @@ def command(
         raise InputError(f"'{to}' is the gallery that is read; name another with --to")
     check_folder(new)
     if report is not None:
-        check_target(report)
+        check_target(report, "json")
     options = IndexOptions(ReadOptions(max_pixels=max_pixels), workers=workers)
     with working(options, new, cluster) as ready, stopping(new, new_folders(new)):
         old, opened = Gallery.open(gallery), open_or_create(new, model)

@@ -83,13 +83,15 @@ class Located:
     @property
     def explanation(self) -> str:
         """In a sentence or two."""
-        reading = self.asked.reading
-        ignored = reading.ignored_words
+        return " ".join(filter(None, (mended_words(self.asked.reading), self._sentence(), self.doubts)))
+
+    @property
+    def doubts(self) -> str:
+        """What a map of the question may leave out; nothing where that is nothing."""
+        ignored, left = self.asked.reading.ignored_words, self.asked.left_out
         gap = f"The model never learned {named(ignored)}; the map may leave that out." if ignored else ""
-        left = self.asked.left_out
         unwanted = f"What is not wanted has no place on a map: {named(left)} was left out." if left else ""
-        told = (mended_words(reading), self._sentence(), self._denied(), unwanted, gap, offered(reading))
-        return " ".join(filter(None, told))
+        return " ".join(filter(None, (self._denied(), unwanted, gap, offered(self.asked.reading))))
 
     def _denied(self) -> str:
         """That a place may show what was denied."""

@@ -14,6 +14,7 @@ from evidex.data.items import ReadOptions, opens_whole
 from evidex.data.rendering import TileOptions
 from evidex.data.tiles import Raster, open_raster
 from evidex.errors import NotFoundError
+from evidex.retrieval.unchanged import check_unchanged
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -78,6 +79,7 @@ def view_of_row(row: Row) -> Iterator[View]:
     """Of what a row of a gallery shows, rendered as it was."""
     if row.kind == "text":
         raise NotFoundError(f"'{row.id}' is a text and has no picture")
+    check_unchanged(row)
     if row.rendering is None:
         yield view_of_picture(decode_image(row.path, name=row.name), row.name)
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from evidex.files import check_target, replacing, telling_full_disk, write_atomi
 from evidex.locating.heat import Heat
 from evidex.locating.located import Located, collection
 from evidex.locating.view import View
+from evidex.overwriting import MARK, as_png
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -35,7 +35,7 @@ def check_output(path: Path) -> None:
     """Refuse what could not be written, before anything is looked at."""
     if path.suffix.lower() not in (*RASTERS, *PICTURES, *TABLES):
         raise InputError(f"'{path}' is neither .tif, .png nor .geojson; name the map one of them")
-    check_target(path)
+    check_target(path, "json" if path.suffix.lower() in TABLES else "picture")
 
 
 def write_located(path: Path, located: Located, view: View) -> None:
@@ -45,9 +45,7 @@ def write_located(path: Path, located: Located, view: View) -> None:
     if suffix in RASTERS:
         write_geotiff(path, located, view)
     elif suffix in PICTURES:
-        stream = io.BytesIO()
-        overlay(located, view).save(stream, "PNG")
-        write_atomic(path, stream.getvalue())
+        write_atomic(path, as_png(overlay(located, view)))
     else:
         write_peaks(path, [located])
 
@@ -86,6 +84,7 @@ def write_geotiff(path: Path, located: Located, view: View) -> None:
     ):
         warnings.simplefilter("ignore")  # a scene without a place is no mistake
         with rasterio.open(place, "w", **{key: value for key, value in profile.items() if value is not None}) as target:
+            target.update_tags(TIFFTAG_SOFTWARE=MARK)
             target.update_tags(query=located.asked.shown, finding=located.finding.value, scene=located.scene)
             target.set_band_description(1, f"likeness to {located.asked.thing}")
             for window in _blocks(heat):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from evidex.errors import EvidexError, InputError
 from evidex.files import check_target, write_atomic
+from evidex.overwriting import as_png
 from evidex.retrieval.answers import Answer
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.hits import Hit
@@ -25,6 +26,7 @@ _GAP = 12
 _LINES = 44
 _HEAD = 76
 _COLUMNS = 5
+_NO_PICTURE = "gone, or changed since indexed"
 _COLOURS = {"answered": "#1b7f4b", "refined": "#9a6700", "abstained": "#b3261e", "unknown": "#565b5f"}
 
 
@@ -32,22 +34,20 @@ def check_sheet(path: Path) -> None:
     """Refuse a contact sheet that could not be written, before the search."""
     if path.suffix.lower() not in _SUFFIXES:
         raise InputError(f"'{path}' is neither .png nor .html; name the contact sheet one of them")
-    check_target(path)
+    check_target(path, "picture" if path.suffix.lower() == ".png" else "html")
 
 
 def write_contact_sheet(gallery: Gallery, answer: Answer, path: Path) -> None:
     """Write ``path``; its suffix says as what: .png, or .html."""
     check_sheet(path)
     if path.suffix.lower() == ".png":
-        stream = io.BytesIO()
-        _drawn(gallery, answer).save(stream, "PNG")
-        write_atomic(path, stream.getvalue())
+        write_atomic(path, as_png(_drawn(gallery, answer)))
     else:
         write_atomic(path, _page(gallery, answer))
 
 
 def thumbnail(gallery: Gallery, hit: Hit, longest: int) -> Image | None:
-    """The picture of a hit; None for texts and for files that are no longer there."""
+    """The picture of a hit; None for texts, and for files that are no longer there or no longer what was indexed."""
     if hit.kind == "text":
         return None
     try:
@@ -74,6 +74,8 @@ def _drawn(gallery: Gallery, answer: Answer) -> Image:
         picture = thumbnail(gallery, hit, _SIDE)
         if picture is None:
             draw.rectangle((x, y, x + _SIDE, y + _SIDE), fill="#eeeeee")
+            if hit.kind != "text":
+                _write(draw, (x + _GAP, y + _SIDE // 2), _NO_PICTURE, "#444444", _SIDE - 2 * _GAP)
         else:
             sheet.paste(picture, (x + (_SIDE - picture.width) // 2, y + (_SIDE - picture.height) // 2))
         more = f", {more_places(len(hit.copies))}" if hit.copies else ""
@@ -135,6 +137,8 @@ def _figure(hit: Hit, picture: Image | None) -> str:
         place = f"<br>{latitude:.5f}, {longitude:.5f}"
     more = f"<br>{more_places(len(hit.copies))}" if hit.copies else ""
     text = f"{hit.rank}. <b>{hit.score:.3f}</b> {html.escape(_name(hit))}{place}{more}"
+    if picture is None and hit.kind != "text":
+        text += f"<br>({_NO_PICTURE})"
     if hit.caption and hit.kind != "text":
         text += f"<br>{html.escape(hit.caption)}"
     return f"<figure>{image}<figcaption>{text}</figcaption></figure>"

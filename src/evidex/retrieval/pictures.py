@@ -9,16 +9,21 @@ from evidex.data.items import read_window
 from evidex.data.remote import is_remote
 from evidex.errors import NotFoundError
 from evidex.retrieval.rows import Row
+from evidex.retrieval.unchanged import check_unchanged
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 
 def picture_of_row(row: Row, longest: int, kept: Callable[[], bytes | None]) -> Image:
-    """As it was encoded, at most ``longest`` pixels a side. Nothing is fetched from other machines."""
+    """As it was encoded, at most ``longest`` pixels a side, if the file is still what was indexed.
+
+    Nothing is fetched from other machines.
+    """
     if row.kind == "text":
         raise NotFoundError(f"'{row.id}' is a text and has no picture")
     if not is_remote(row.path):
+        check_unchanged(row)
         return read_window(row.path, row.window, row.rendering, longest)
     content = kept()
     if content is None:

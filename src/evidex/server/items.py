@@ -7,10 +7,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from evidex.data.reading_notes import readings_of
-from evidex.data.remote import is_remote
 from evidex.data.rendering import TileOptions
-from evidex.errors import DamagedError, ImageError, NotFoundError
-from evidex.files import sha256_of
+from evidex.errors import DamagedError, NotFoundError
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.rows import Row
 from evidex.storage.objects import Place
@@ -67,22 +65,4 @@ class Items:
         """The row's picture, if its file is still the one that was indexed."""
         if row.kind == "text":
             raise NotFoundError(f"'{row.id}' is a text and has no picture")
-        if not is_remote(row.path):  # of what lies elsewhere the gallery's own small picture is shown
-            _check_unchanged(row)
         return self._gallery.open_image(row, longest=longest)
-
-
-def _check_unchanged(row: Row) -> None:
-    """What lies at the path now may be another file, that nobody put into the gallery."""
-    try:
-        state = row.file.stat()
-    except (OSError, ValueError):
-        raise NotFoundError(f"'{row.name}' is no longer there; bring it back, or index with --prune") from None
-    if (state.st_size, state.st_mtime_ns) == (row.size, row.mtime_ns):
-        return
-    try:
-        same = state.st_size == row.size and sha256_of(row.file) == row.sha256
-    except OSError as error:
-        raise ImageError(f"'{row.name}' cannot be read ({error.strerror})") from None
-    if not same:
-        raise NotFoundError(f"'{row.name}' has changed since it was indexed; index it again")
