@@ -77,6 +77,20 @@ def test_a_gallery_is_not_made_from_itself(tmp_path: Path, capsys: pytest.Captur
     assert "is the gallery that is read; name another with --to" in capsys.readouterr().err
 
 
+def test_an_archive_is_not_poured_into_another_ones_gallery(tmp_path: Path) -> None:
+    galleries: list[Gallery] = []
+    for name in ("one", "other"):
+        write_images(tmp_path / name, 3)
+        galleries.append(Gallery.create(tmp_path / f"gallery-{name}", tiny_model(seed=len(galleries))))
+        galleries[-1].add(tmp_path / name, options=IndexOptions(workers=1))
+    one, other = galleries
+    before = rows(other)
+    with pytest.raises(InputError, match="holds 3 files that are not in"):
+        reindex(one, other, IndexOptions(workers=1))
+    other.refresh()
+    assert rows(other) == before
+
+
 @pytest.mark.usefixtures("pool")
 def test_what_catalogs_tell_is_asked_again_of_the_files_that_are_there(tmp_path: Path) -> None:
     """Assets of two names, one on another machine, and a scene whose bands only its item explains."""

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -149,6 +150,24 @@ def test_a_checkpoint_of_another_configuration_is_refused(config: Config) -> Non
     with pytest.raises(ModelError, match=r"loss\.b2 was 0\.1, is 0\.7"):
         train(changed, device=CPU)
     train(changed, device=CPU, restart=True)
+
+
+def test_a_checkpoint_of_other_captions_is_refused(config: Config, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(config.data.path, data)
+    own = dataclasses.replace(
+        config,
+        data=dataclasses.replace(config.data, path=str(data)),
+        train=dataclasses.replace(config.train, epochs=1),
+    )
+    model = train(own, device=CPU).model_path
+    before = model.read_bytes()
+    train(own, device=CPU)  # there is nothing left to do
+    captions = data / "captions.json"
+    captions.write_text(captions.read_text().replace(" river", " lake"))
+    with pytest.raises(ModelError, match="belongs to other data"):
+        train(own, device=CPU)
+    assert model.read_bytes() == before
 
 
 def test_a_checkpoint_with_switches_that_are_gone_opens_if_they_were_off(config: Config) -> None:

@@ -15,7 +15,10 @@ CAPTIONS = "captions.json"
 
 
 def captions_beside(files: Iterable[FoundFile]) -> tuple[dict[str, tuple[str, ...]], list[Skip]]:
-    """Captions by path, for those of ``files`` that have some; and the caption files that could not be read."""
+    """Captions by path, for those of ``files`` that have some; and the caption files that could not be read.
+
+    `may_have_lost` tells whose captions these may hold.
+    """
     by_folder: dict[str, dict[str, Record]] = {}
     captions: dict[str, tuple[str, ...]] = {}
     problems: list[Skip] = []
@@ -30,6 +33,13 @@ def captions_beside(files: Iterable[FoundFile]) -> tuple[dict[str, tuple[str, ..
                 captions[file.path] = record.captions
                 break
     return captions, problems
+
+
+def may_have_lost(path: str, problems: Iterable[Skip]) -> bool:
+    """Whether the captions of the file at ``path`` may stand in one of the caption files that could not be read."""
+    folder = Path(path).parent
+    beside = {printable(str(place / CAPTIONS)) for place in (folder, folder.parent)}
+    return any(problem.name in beside for problem in problems)
 
 
 def _records(folder: str, problems: list[Skip]) -> dict[str, Record]:

@@ -69,6 +69,7 @@ def reindex(old: Gallery, new: Gallery, options: IndexOptions, progress: Progres
     if str(old.place) == str(new.place):
         raise InputError(f"'{old.place}' is the gallery that is read; name another for the new one")
     recorded = _Recorded.of(old)
+    _check_begun(new, recorded, old)
     for source, texts in recorded.texts.items():
         index_texts(new, texts, source)
     report: IndexReport | None = None
@@ -81,6 +82,17 @@ def reindex(old: Gallery, new: Gallery, options: IndexOptions, progress: Progres
         if notes := carried_over(new.notes, old.notes):
             new.note(notes)
     return report
+
+
+def _check_begun(new: Gallery, recorded: _Recorded, old: Gallery) -> None:
+    """Refuse to pour one archive into another: what is there must have come, for the most part, from ``old``."""
+    paths = {row["path"] for row in new.records(["path"])}
+    strange = paths - recorded.captions.keys() - recorded.texts.keys()
+    if 2 * len(strange) > len(paths):
+        raise InputError(
+            f"'{new.place}' holds {len(strange)} files that are not in '{old.place}'; name a new place, or one that "
+            "was begun from it"
+        )
 
 
 def _found(files: _Files) -> Found:

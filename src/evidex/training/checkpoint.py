@@ -24,7 +24,7 @@ _OFF: dict[str, dict[str, Any]] = {  # what checkpoints of before say of switche
 }
 
 
-def save_checkpoint(path: Path, state: TrainState, config: dict[str, Any]) -> None:
+def save_checkpoint(path: Path, state: TrainState, config: dict[str, Any], taught: str) -> None:
     """Write the state after an epoch. Randomness needs no entry: it is a function of seed and step."""
     from safetensors.torch import save
 
@@ -34,13 +34,16 @@ def save_checkpoint(path: Path, state: TrainState, config: dict[str, Any]) -> No
     tensors["scale"] = state.scale.detach()
     for index, moments in state.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{index}/{name}": value for name, value in moments.items()}
-    description = {"format": FORMAT, **asdict(state.progressed), "config": config}
+    description = {"format": FORMAT, **asdict(state.progressed), "config": config, "taught": taught}
     owned = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     write_atomic(path, save(owned, {"evidex": json.dumps(description, allow_nan=False)}))
 
 
-def load_checkpoint(path: Path, state: TrainState, config: dict[str, Any]) -> None:
-    """Restore into ``state`` what ``save_checkpoint`` wrote; a checkpoint of another configuration is refused."""
+def load_checkpoint(path: Path, state: TrainState, config: dict[str, Any], taught: str) -> None:
+    """Restore into ``state`` what ``save_checkpoint`` wrote; that of another configuration or other data is refused.
+
+    ``taught`` tells the data apart; checkpoints of versions that did not note it are taken as they are.
+    """
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -57,6 +60,11 @@ def load_checkpoint(path: Path, state: TrainState, config: dict[str, Any]) -> No
         changed = _first_difference(before, now)
         raise ModelError(
             f"'{path}' belongs to another configuration ({changed}); choose another output or use --restart"
+        )
+    if description.get("taught", taught) != taught:
+        raise ModelError(
+            f"'{path}' belongs to other data (its files, captions or labels have changed since); choose another output "
+            "or use --restart"
         )
     try:
         state.encoder.load_state_dict(_under("encoder/", tensors))

@@ -88,7 +88,7 @@ def train(
     )
     if config.train.compile:
         compile_layers(state.encoder)
-    folder = RunFolder(config, [source.row() for source in sources.all], writes=world.main)
+    folder = RunFolder(config, sources.all, writes=world.main)
     folder.open(state, restart=restart)
     material = prepare(config, sources, state.encoder, device, progress)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from evidex.checked import to_table
 from evidex.config import Config
+from evidex.data.sources import Source
 from evidex.encoders.model import Model
 from evidex.encoders.protocol import DualEncoder
 from evidex.files import write_json_atomic
@@ -19,12 +21,12 @@ from evidex.training.validation import Validation
 class RunFolder:
     """What a run leaves in ``config.output``; every file is replaced whole."""
 
-    def __init__(self, config: Config, sources: Sequence[dict[str, Any]], *, writes: bool) -> None:
-        """``sources`` are the rows of the table of sources, before anything is measured."""
+    def __init__(self, config: Config, sources: Sequence[Source], *, writes: bool) -> None:
         self._path = Path(config.output)
         self._temperature = config.loss.temperature
         self._table = to_table(config)
-        self._sources = sources
+        self._sources = [source.row() for source in sources]
+        self._taught = _digest(sources)
         self._writes = writes
         self.model = self._path / "model.safetensors"
         self._checkpoint = self._path / "checkpoint.safetensors"
@@ -32,7 +34,7 @@ class RunFolder:
     def open(self, state: TrainState, *, restart: bool) -> None:
         """Put ``state`` where the checkpoint left it, if there is one, and note the configuration."""
         if self._checkpoint.exists() and not restart:
-            load_checkpoint(self._checkpoint, state, self._table)
+            load_checkpoint(self._checkpoint, state, self._table, self._taught)
         if self._writes:
             write_json_atomic(self._path / "experiment.json", self._table)
 
@@ -50,5 +52,15 @@ class RunFolder:
         if not self._writes:
             return
         if checkpoint:
-            save_checkpoint(self._checkpoint, state, self._table)
+            save_checkpoint(self._checkpoint, state, self._table, self._taught)
         write_json_atomic(self._path / "history.json", state.progressed.history)
+
+
+def _digest(sources: Sequence[Source]) -> str:
+    """What ``sources`` teach and measure by: names, captions and labels; pictures that keep their names pass."""
+    content = [
+        [part.split, [[record.filename, record.label, record.captions] for record in part.records]]
+        for source in sources
+        for part in (source.train, source.val)
+    ]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -92,6 +92,25 @@ def test_captions_that_are_taken_back_are_dropped(gallery: Gallery, tmp_path: Pa
     assert _wrong(gallery, tmp_path / "a") == []
 
 
+def test_a_caption_file_that_cannot_be_read_takes_nothing_away(gallery: Gallery, tmp_path: Path) -> None:
+    paths = write_images(tmp_path / "a" / "images", 2)
+    file = tmp_path / "a" / "captions.json"
+    entries = [{"filename": path.name, "split": "x", "captions": [WORDS[0]]} for path in paths]
+    file.write_text(json.dumps({"dataset": "a", "images": entries}))
+    gallery.add(tmp_path / "a", options=ONE_WORKER)
+    file.write_text("{bad")
+    os.utime(paths[1])
+    write_images(tmp_path / "a" / "images", 1, first=7)
+    report = gallery.add(tmp_path / "a", options=ONE_WORKER)
+    assert [Path(remark.name).name for remark in report.remarks] == ["captions.json"]
+    gallery.refresh()
+    held = {Path(row["path"]).name: tuple(row["captions"] or ()) for row in gallery.records(["path", "captions"])}
+    assert sorted(held.values()) == [(), (WORDS[0],), (WORDS[0],)]
+    file.unlink()
+    gallery.add(tmp_path / "a", options=ONE_WORKER)
+    assert _wrong(gallery, tmp_path / "a") == []
+
+
 def test_a_gallery_that_an_earlier_version_spoiled_is_healed(gallery: Gallery, tmp_path: Path) -> None:
     first, second, third = write_images(tmp_path / "a", 3)
     gallery.add(tmp_path / "a", options=ONE_WORKER)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from evidex.data.discover import FoundFile
 from evidex.data.items import Piece
-from evidex.data.sidecars import captions_beside
+from evidex.data.sidecars import captions_beside, may_have_lost
 from evidex.data.stac.finding import Found
 from evidex.errors import InputError
 from evidex.progress import Progress
@@ -81,6 +81,10 @@ class IndexRun:
         self._gallery, self._findings, self._options = gallery, findings, options
         captions, problems = captions_beside(findings.files) if captions is None else (captions, ())
         self._known = KnownFiles(gallery)
+        if problems:  # a caption file that cannot be read takes nothing away
+            held = {file.path: known.captions for file in findings.files if (known := self._known.get(file.path))}
+            lost = {path: held[path] for path in held if may_have_lost(path, problems)}
+            captions = lost | dict(captions)
         self._maker = RowMaker(captions, options.reading, findings.assets)
         self._tally = Tally(list(findings.skipped), [*problems, *findings.remarks])
         self._files = FilesUnderWay()
