@@ -25,9 +25,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def evaluate(folder: Path, *options: str) -> int | str | None:
     """Run ``evidex evaluate`` and return its exit code."""
-    usual = ["--model", str(folder / "model.safetensors"), "--dataset", str(folder)]
+    usual = {"--model": str(folder / "model.safetensors"), "--dataset": str(folder)}
+    given = [word for name, value in usual.items() if name not in options for word in (name, value)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["evidex", "evaluate", *usual, *options])
+        patch.setattr(sys, "argv", ["evidex", "evaluate", *given, *options])
         try:
             main()
         except SystemExit as stop:

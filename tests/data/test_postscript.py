@@ -14,7 +14,7 @@ from evidex.data.images import decode_image
 from evidex.data.items import ReadOptions, read_items, read_whole, read_window
 from evidex.degrade.folder import degrade_folder
 from evidex.encoders.model import load_model
-from evidex.errors import ImageError
+from evidex.errors import ImageError, InputError
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
 from evidex.server.questions import decode_upload
@@ -65,6 +65,10 @@ def test_postscript_reaches_no_interpreter(postscript: Path, trace: Path, tmp_pa
     ):
         with pytest.raises(ImageError, match=r"x\.jpg|image"):
             read()
+    with pytest.raises(InputError, match="holds no picture that can be degraded; 2 files were skipped"):
+        degrade_folder(postscript.parent, tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+    picture(0, (32, 32)).save(postscript.with_name("y.png"))
     report = degrade_folder(postscript.parent, tmp_path / "degraded")
     assert [skip.name for skip in report.skipped] == ["captions.json", "x.jpg"]
     indexed = Gallery.create(tmp_path / "gallery", load_model()).add(postscript, options=IndexOptions(workers=1))

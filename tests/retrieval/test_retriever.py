@@ -136,10 +136,12 @@ def test_texts_are_found_by_images(gallery: Gallery) -> None:
 def test_verdicts_follow_the_calibration(gallery: Gallery) -> None:
     score = -np.log(1 / Retriever(gallery).search(text=WORDS[2]).uncertainty - 1)  # -m
     for offset, verdict, percentile in ((5.0, "answered", 0.0), (-5.0, "abstained", 1.0)):
-        _calibrate(gallery, [score + offset] * 40)
+        _calibrate(gallery, [score + offset] * 50)
         answer = Retriever(gallery).search(text=WORDS[2])
         assert (answer.verdict, answer.percentile) == (verdict, percentile)
         assert len(answer.hits) == 10
+    _calibrate(gallery, [score - 5.0] * 49)  # of so few that somebody thought of none is among the last 2 %
+    assert Retriever(gallery).search(text=WORDS[2]).verdict == "refined"
     _calibrate(gallery, [score - 1.0] * 93 + [score + 1.0] * 7)
     answer = Retriever(gallery).search(text=WORDS[2])
     assert (answer.verdict, answer.percentile) == ("refined", 0.93)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # A decoded image of this size takes 0.4 GB; larger scenes are read by windows, never whole.
 MAX_PIXELS = 100_000_000
+_TOO_LARGE = "make it smaller, or index it with a higher --max-pixels"
 # Three times what encoders look at: resizing to that size loses nothing more than it would from the whole picture.
 ENOUGH_TO_ENCODE = 672
 _KEPT_SIDE = 320
@@ -46,7 +47,7 @@ def open_picture(source: bytes | str | Path, name: str | None = None) -> Iterato
     except UnidentifiedImageError:
         raise ImageError(f"'{label}' is no image that can be read; give JPEG, PNG, TIFF, WebP or JPEG 2000") from None
     except PillowImage.DecompressionBombError:
-        raise ImageTooLargeError(f"'{label}' is too large to decode; raise the limit or tile the scene") from None
+        raise ImageTooLargeError(f"'{label}' is too large to decode; {_TOO_LARGE}") from None
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, TypeError, MemoryError, OverflowError) as error:
         # Pillow's format plugins raise all of these on damaged files.
         raise ImageError(f"'{label}' cannot be decoded ({error}); replace or remove the file") from None
@@ -64,9 +65,7 @@ def decode_image(
         width, height = image.size
         if width * height > max_pixels:
             label = name or ("image" if isinstance(source, bytes) else str(source))
-            raise ImageTooLargeError(
-                f"'{label}' has {width}×{height} pixels, over {max_pixels}; raise the limit or tile the scene"
-            )
+            raise ImageTooLargeError(f"'{label}' has {width}×{height} pixels, over {max_pixels}; {_TOO_LARGE}")
         if at_least is not None:
             image.draft(None, (at_least, at_least))
         image.load()

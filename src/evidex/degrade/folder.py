@@ -85,6 +85,9 @@ def degrade_folder(
             except ImageError as error:
                 skipped.append(Skip(name, str(error)))
             progress(done, len(names))
+        if not files:
+            first = f"; {len(skipped)} files were skipped, the first: {skipped[0].reason}" if skipped else ""
+            raise InputError(f"'{source}' holds no picture that can be degraded{first}")
         manifest = {
             "format": FORMAT,
             "seed": seed,

@@ -45,6 +45,8 @@ class Filters:
             time = getattr(self, name)
             if time is not None and time.tzinfo is None:
                 raise InputError(f"{name} {time} has no time zone; give one, e.g. UTC")
+        if self.glob is not None and not self.glob.strip():
+            raise InputError("an empty glob matches no file; give a pattern such as '*.tif', or leave it out")
 
 
 NO_FILTERS = Filters()

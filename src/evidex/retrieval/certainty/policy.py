@@ -49,7 +49,10 @@ class Policy:
     @classmethod
     def of(cls, calibration: Calibration, refine_ratio: float, abstain_ratio: float, *, given: bool = False) -> Policy:
         """A guaranteed threshold decides about abstaining where there is one, otherwise the ratio does."""
-        refine, abstain, kept = calibration.gate(refine_ratio), calibration.gate(abstain_ratio), None
+        refine, kept = calibration.gate(refine_ratio), None
+        # Of few queries that somebody thought of none is among the last 2 % of what is asked, and they are easy ones.
+        tells_last = not given or abstain_ratio * len(calibration.scores) >= 1 or abstain_ratio == 0
+        abstain = calibration.gate(abstain_ratio) if tells_last else Gate(np.inf)
         for guarantee in calibration.guarantees:
             if guarantee.threshold is not None:
                 abstain, kept = Gate(guarantee.threshold), guarantee
