@@ -49,7 +49,10 @@ def test_tables_json_and_pictures(folder: Path, tmp_path: Path, capsys: pytest.C
     assert len(list((tmp_path / "pictures").glob("*.png"))) == 6
 
 
-def test_belief_may_choose_what_is_refined(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_belief_may_choose_what_is_refined(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     asked = ("--defer", "0.25", "--no-absent", "--json", str(tmp_path / "out.json"))
     for by in ("belief", "vacuity"):
         assert not evaluate(folder, "--defer-by", by, *asked)
