@@ -56,6 +56,27 @@ def test_calibration_with_labels_gives_a_guarantee(gallery: Gallery) -> None:
     assert Retriever(gallery).search(text=texts[0]).guarantee is None
 
 
+def test_what_is_refused_for_a_guarantee_alone_says_so(gallery: Gallery) -> None:
+    texts = [f"{word} number {n}" for n in range(40) for word in WORDS]
+    found = Retriever(gallery).search_batch(texts=texts, top=20)
+    order = np.argsort([answer.uncertainty for answer in found])
+    ids = sorted(row.id for row in gallery.rows(range(len(gallery))))
+    known = []
+    for rank, place in enumerate(order):  # the surer half is answered rightly, the other is not
+        hits = [hit.id for hit in found[place].hits]
+        others = [one for one in ids if one not in hits]
+        right = hits[rank % 20] if rank < len(order) / 2 else others[rank % len(others)]
+        known.append(KnownQuery(texts[place], frozenset([right])))
+    outcome = calibrate(gallery, known, "text", guarantee=GuaranteeRequest(0.3, 0.2, 20), rng=np.random.default_rng(0))
+    assert outcome.guarantee is not None
+    assert outcome.guarantee.threshold is not None
+    retriever = Retriever(gallery)
+    sure, unsure = (retriever.search(text=texts[order[rank]], top=20) for rank in (0, 9 * len(order) // 10))
+    assert (sure.verdict == "abstained", unsure.verdict) == (False, "abstained")
+    assert "wrong more often than 'evidex calibrate' was asked to allow" in unsure.explanation
+    assert "asked to allow" not in sure.explanation
+
+
 def test_a_guarantee_is_made_only_of_searches_like_those_it_was_tested_on(tmp_path: Path) -> None:
     made = Gallery.create(tmp_path / "g", tiny_model())
     rows = [Row(item_id(str(n)), str(n), "image", f"{n:064x}") for n in range(31)]

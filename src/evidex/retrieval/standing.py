@@ -99,6 +99,8 @@ class Standing:
     chance_top: int | None = None
     reading: Reading = READ_WHOLE
     bar: Bar = NO_BAR
+    unpromised: bool = False
+    """Whether it is refused for what was asked of a guarantee, and not for what it found."""
 
     @property
     def level(self) -> Level:
@@ -203,6 +205,7 @@ class Case:
             chance_top=None if chance is None else chance.chance_top,
             reading=read,
             bar=self.bar,
+            unpromised=judged is not None and judged.unpromised,
         )
 
     def _reasons(self, final: Partial, judged: Judged | None) -> dict[Reason, bool]:

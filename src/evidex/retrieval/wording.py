@@ -26,6 +26,10 @@ _NOTHING_ASKED = (
     "Your question names nothing that could be seen, so the hits mean nothing; "
     "name a thing, such as 'ships in a harbor'."
 )
+_UNPROMISED = (
+    "Answers as unsure as this one are wrong more often than 'evidex calibrate' was asked to allow, so it is not "
+    "given; the hits may be right all the same."
+)
 _SCARCE = ("few", "hardly", "barely", "scarcely")  # not denied, yet as little understood
 _NEAREST = "The hits are the nearest things in the archive, not an answer."
 
@@ -69,6 +73,8 @@ def _sentence(standing: Standing, searched: int) -> str:
             return "Even the nearest thing here is hardly like your question."
         case (Reason.NEGATED,):
             return _denied(reading)
+        case (Reason.LITTLE_EVIDENCE,) if standing.unpromised:
+            return _UNPROMISED
         case (Reason.LITTLE_EVIDENCE,):
             return "Hardly anything here is like your question."
         case (Reason.SEVERAL_PARTS,):

@@ -31,6 +31,8 @@ class Judged:
     chance: float | None = None
     """That a right row is among the first ``chance_top`` of the first ranking; None where not learned."""
     chance_top: int | None = None
+    unpromised: bool = False
+    """Whether it is refused for a guarantee alone: as well supported as most, yet such answers are wrong too often."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Policy:
     refine_ratio: float
     guarantee: Guarantee | None
     """That which the threshold for abstaining comes from."""
+    usual: Gate
+    """The gate for abstaining if there were no guarantee."""
     given: bool = False
     """Whether somebody gave the queries; otherwise the gallery made the calibration of its own content."""
 
@@ -52,12 +56,12 @@ class Policy:
         refine, kept = calibration.gate(refine_ratio), None
         # Of few queries that somebody thought of none is among the last 2 % of what is asked, and they are easy ones.
         tells_last = not given or abstain_ratio * len(calibration.scores) >= 1 or abstain_ratio == 0
-        abstain = calibration.gate(abstain_ratio) if tells_last else Gate(np.inf)
+        usual = abstain = calibration.gate(abstain_ratio) if tells_last else Gate(np.inf)
         for guarantee in calibration.guarantees:
             if guarantee.threshold is not None:
                 abstain, kept = Gate(guarantee.threshold), guarantee
                 break
-        return cls(calibration, refine, abstain, refine_ratio, kept, given)
+        return cls(calibration, refine, abstain, refine_ratio, kept, usual, given)
 
     @property
     def looks_at_rows(self) -> bool:
@@ -104,6 +108,7 @@ class Policy:
         scores = self.score(seen, queries, gallery)
         percentiles = self.calibration.percentile(scores)
         unsure, unsupported = self.refine.defers(scores), self.abstain.defers(scores)
+        unpromised = unsupported & ~self.usual.defers(scores)
         chances = self.chances(scores, searched=seen.count)
         return [
             Judged(
@@ -112,6 +117,7 @@ class Policy:
                 bool(unsupported[i]),
                 None if chances is None else float(chances[i]),
                 None if chances is None else self.chance_top,
+                unpromised=bool(unpromised[i]),
             )
             for i in range(len(seen))
         ]
