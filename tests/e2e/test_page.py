@@ -242,6 +242,7 @@ def test_a_lost_server_is_told_and_found_again(visit: Callable[..., Any], addres
     page.get_by_label("What to look for").fill("a lake")
     page.get_by_role("button", name="Search", exact=True).click()
     page.get_by_role("alert").get_by_text("The server does not answer").wait_for()
+    assert page.locator(".hit").count() == page.locator(".verdict").count() == 0  # they were another question's
     page.context.set_offline(False)
     page.get_by_role("alert").wait_for(state="hidden")
     _until(page, "document.title.startsWith('a lake')")
