@@ -204,6 +204,10 @@ class Config(Checked):
                 f"data.foreign = {self.data.foreign} shows texts beside labels, and none are learned; set it to 0, or "
                 'loss.labels and a [[data.source]] with role = "labels"'
             )
+        if self.data.variation != "free" and not self.data.augment:
+            raise ConfigError(
+                f'data.variation = "{self.data.variation}" with data.augment = false varies nothing; set it true'
+            )
         if self.data.epoch == "pairs" and self.data.captions_per_image > 1:
             raise ConfigError(
                 f'data.captions_per_image = {self.data.captions_per_image} with data.epoch = "pairs" would show pairs '

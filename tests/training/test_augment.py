@@ -1,7 +1,10 @@
 """Augmentation keeps pictures pictures; degradation follows its equations in the mean."""
 
+import pytest
 import torch
 
+from evidex.config import Config, DataConfig
+from evidex.errors import ConfigError
 from evidex.training.augment import augment, degrade
 
 
@@ -47,3 +50,8 @@ def test_stripes_are_shared_along_rows() -> None:
     rows = striped.mean((1, 3))
     columns = striped.mean((1, 2))
     assert rows.diff(dim=1).std() > 3 * columns.diff(dim=1).std()
+
+
+def test_a_variation_of_what_is_not_varied_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"data\.variation = \"slight\" with data\.augment = false varies nothing"):
+        Config(data=DataConfig(augment=False, variation="slight"))

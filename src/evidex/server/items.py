@@ -62,7 +62,5 @@ class Items:
         return self._gallery.rows([place])[0]
 
     def picture(self, row: Row, longest: int) -> Image:
-        """The row's picture, if its file is still the one that was indexed."""
-        if row.kind == "text":
-            raise NotFoundError(f"'{row.id}' is a text and has no picture")
+        """The row's picture, if it has one and its file is still the one that was indexed."""
         return self._gallery.open_image(row, longest=longest)

@@ -27,6 +27,7 @@ class Variation:
 
 FREE: Final = Variation(any_side_up=True, smallest_crop=0.75, gain=0.2, bias=0.08)
 SLIGHT: Final = Variation(any_side_up=False, smallest_crop=0.95, gain=0.1, bias=0.04)
+VARIATIONS: Final = {"free": FREE, "slight": SLIGHT}
 
 
 def augment(pixels: torch.Tensor, generator: torch.Generator, variation: Variation = FREE) -> torch.Tensor:

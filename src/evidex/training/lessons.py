@@ -9,7 +9,7 @@ import torch
 
 from evidex.config import DataConfig
 from evidex.encoders.protocol import DualEncoder
-from evidex.training.augment import FREE, SLIGHT, augment, degrade
+from evidex.training.augment import VARIATIONS, augment, degrade
 from evidex.training.batches import Batch
 from evidex.training.label_lessons import LabelLessons
 from evidex.training.mentoring import MentorFeatures
@@ -74,7 +74,7 @@ class Lessons:
         if self.labels is not None and label_rows is not None:
             pixels = torch.cat([pixels, self.labels.pictures(label_rows).to(encoder.device)])
         if self.config.augment:
-            pixels = augment(pixels, generator, SLIGHT if self.config.variation == "slight" else FREE)
+            pixels = augment(pixels, generator, VARIATIONS[self.config.variation])
         if self.config.degrade:
             pixels = degrade(pixels, self.config.degrade, generator)
         return pixels
