@@ -129,6 +129,9 @@ class LossConfig(Checked):
 
     objective: Literal["elc", "infonce", "vsepp", "poly"] = "elc"
     temperature: Positive = 0.1  # τ between modalities; 1 = exp(⟨v,t⟩) to the letter
+    learn_temperature: bool = False  # ELC's τ moves from there, as InfoNCE's does, within the next two
+    temperature_least: Positive = 0.02
+    temperature_most: Positive = 0.2
     uncertainty_weighting: bool = True
     detach_weight: bool = True  # False = the weight 1 − u carries gradient, to the letter
     kl: bool = True
@@ -208,6 +211,8 @@ class Config(Checked):
             raise ConfigError(
                 f'data.variation = "{self.data.variation}" with data.augment = false varies nothing; set it true'
             )
+        if self.loss.learn_temperature:
+            self._check_learnt_temperature()
         if self.data.epoch == "pairs" and self.data.captions_per_image > 1:
             raise ConfigError(
                 f'data.captions_per_image = {self.data.captions_per_image} with data.epoch = "pairs" would show pairs '
@@ -224,6 +229,17 @@ class Config(Checked):
             raise ConfigError(
                 f"twins and labels compare plain features; method '{self.method_name}' has rows of its own"
             )
+
+    def _check_learnt_temperature(self) -> None:
+        """Refuse a start beyond the bounds, and methods that have a scale of their own or none."""
+        loss = self.loss
+        if not loss.temperature_least <= loss.temperature <= loss.temperature_most:
+            raise ConfigError(
+                f"loss.temperature = {loss.temperature:g} is not within temperature_least = {loss.temperature_least:g} "
+                f"and temperature_most = {loss.temperature_most:g}, where it is learned; choose one that is"
+            )
+        if self.method_name != "elc":
+            raise ConfigError(f"loss.learn_temperature is ELC's, and not for method '{self.method_name}'; set it false")
 
     def _check_locked(self) -> None:
         """Refuse what would move the vectors of pictures otherwise, or lock a tower that has learned nothing."""

@@ -12,6 +12,9 @@ import math
 
 import torch
 
+Temperature = float | torch.Tensor
+"""τ; a tensor without axes where it is learned."""
+
 
 def evidence(similarity: torch.Tensor, temperature: float) -> torch.Tensor:
     """Return exp(s/τ), cut off at the largest finite number of the tensor's type (Eq. 2)."""
@@ -25,13 +28,15 @@ def concentration(similarity: torch.Tensor, temperature: float) -> torch.Tensor:
     return evidence(similarity, temperature) + 1
 
 
-def log_concentration(similarity: torch.Tensor, temperature: float) -> torch.Tensor:
+def log_concentration(similarity: torch.Tensor, temperature: Temperature) -> torch.Tensor:
     """Return log α = log(exp(s/τ) + 1), finite wherever s/τ is."""
     scaled = at_least_float32(similarity) / temperature
     return torch.logaddexp(scaled, scaled.new_zeros(()))
 
 
-def log_mean_evidence(similarity: torch.Tensor, temperature: float, keep: torch.Tensor | None = None) -> torch.Tensor:
+def log_mean_evidence(
+    similarity: torch.Tensor, temperature: Temperature, keep: torch.Tensor | None = None
+) -> torch.Tensor:
     """Return m = log(mean_j exp(s_j/τ)) for each row, over the entries where ``keep`` is true."""
     scaled = at_least_float32(similarity) / temperature
     if keep is None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from evidex.config import Config, EncoderConfig, TrainConfig
+from evidex.config import Config, EncoderConfig, LossConfig, TrainConfig
 from evidex.data.datasets import load_dataset
 from evidex.encoders.clip.encoder import ClipEncoder
 from evidex.encoders.clip.open_clip_weights import expected_shapes, map_state_dict
@@ -54,4 +54,4 @@ def test_info_nce_starts_from_the_scale_that_clip_was_trained_with(tmp_path: Pat
     clip = ClipEncoder.from_pretrained(tmp_path / "clip")
     with torch.no_grad():
         clip.clip.logit_scale.fill_(4.2)
-    assert TrainState.begin(clip, TrainConfig()).scale.item() == pytest.approx(4.2)
+    assert TrainState.begin(clip, TrainConfig(), LossConfig()).scale.item() == pytest.approx(4.2)

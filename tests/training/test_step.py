@@ -224,13 +224,13 @@ def test_two_processes_give_the_gradient_of_one(tmp_path: Path, objective: str) 
         torch.testing.assert_close(a, b, rtol=2e-3, atol=2e-6)
 
 
-def _step_from(log_scale: float, clip: float) -> tuple[float, float]:
-    """Take one plain step of length one; return how far the weights went, and the scale after it."""
+def _step_from(log_scale: float, clip: float, loss: LossConfig = LOSS, rate: float = 1.0) -> tuple[float, float]:
+    """Take one plain step; return how far the weights went, and the scale after it."""
     encoder = tiny_encoder()
     before = [p.detach().clone() for p in encoder.parameters()]
     scale = nn.Parameter(torch.tensor(log_scale))
-    optimizer = torch.optim.SGD([*encoder.parameters(), scale], lr=1.0)
-    config = Config(loss=LOSS, train=TrainConfig(gradient_clip=clip))
+    optimizer = torch.optim.SGD([*encoder.parameters(), scale], lr=rate)
+    config = Config(loss=loss, train=TrainConfig(gradient_clip=clip))
     state = TrainState(encoder, None, scale, optimizer)
     take_step(state, tiny_pairs(encoder), config, step=3, steps=1, generator=torch.Generator(), world=World.start())
     way = sum(((p.detach() - old) ** 2).sum() for p, old in zip(encoder.parameters(), before, strict=True))
@@ -247,3 +247,48 @@ def test_a_step_is_no_longer_than_the_clipped_gradient() -> None:
 def test_the_scale_stays_between_one_and_a_hundred() -> None:
     scales = [math.exp(_step_from(start, 1.0)[1]) for start in (-1.0, 2.0, 6.0)]
     assert scales == pytest.approx([1.0, math.exp(2.0), 100.0])
+
+
+LEARNT = dataclasses.replace(LOSS, learn_temperature=True, temperature_least=0.05, temperature_most=0.5)
+
+
+@pytest.mark.parametrize("make", [tiny_pairs, pairs_and_more])
+def test_a_learnt_temperature_has_the_gradient_of_its_difference(make: Callable[[TowerEncoder, int], Pairs]) -> None:
+    encoder, step = tiny_encoder(), 1e-3
+    pairs, config = make(encoder, 1), Config(loss=dataclasses.replace(LEARNT, detach_weight=False))
+
+    def loss_at(log_scale: float) -> tuple[float, float]:
+        scale = nn.Parameter(torch.tensor(log_scale))
+        parts = compute_gradients(encoder, scale, pairs, config, epoch=3.0, seed=11)
+        assert scale.grad is not None
+        return parts.total.item(), scale.grad.item()
+
+    (above, _), (_, found), (below, _) = (loss_at(2.0 + way * step) for way in (1, 0, -1))
+    assert abs(found) > 1e-2
+    assert found == pytest.approx((above - below) / (2 * step), rel=1e-2)
+
+
+def test_a_temperature_that_is_not_learnt_is_the_configured_one() -> None:
+    encoder = tiny_encoder()
+    pairs, scale = pairs_and_more(encoder), nn.Parameter(torch.tensor(-math.log(0.2)))
+    fixed, learnt = (
+        compute_gradients(encoder, scale, pairs, Config(loss=loss), epoch=3.0, seed=11) for loss in (LOSS, LEARNT)
+    )
+    assert learnt.total.item() == pytest.approx(fixed.total.item(), rel=1e-6)  # both at 0.2
+    other = compute_gradients(encoder, nn.Parameter(torch.tensor(1.0)), pairs, Config(loss=LOSS), epoch=3.0, seed=11)
+    assert other.total.item() == fixed.total.item()
+
+
+def test_a_learnt_temperature_stays_within_its_bounds() -> None:
+    temperatures = [math.exp(-_step_from(start, 1.0, LEARNT, rate=1e-6)[1]) for start in (-1.0, 2.0, 3.5)]
+    assert temperatures == pytest.approx([0.5, math.exp(-2.0), 0.05], rel=1e-4)
+
+
+def test_a_state_begins_and_is_kept_with_the_temperature_of_its_loss() -> None:
+    fixed, learnt = (TrainState.begin(tiny_encoder(), TrainConfig(), loss) for loss in (LOSS, LEARNT))
+    assert learnt.temperature(LEARNT) == pytest.approx(0.2)
+    with torch.no_grad():
+        for state in (fixed, learnt):
+            state.scale.add_(1)
+    assert fixed.temperature(LOSS) == 0.2
+    assert learnt.temperature(LEARNT) == pytest.approx(0.2 / math.e)

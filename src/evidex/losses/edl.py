@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch.nn.functional import softplus
 
-from evidex.evidence import log_concentration, log_mean_evidence
+from evidex.evidence import Temperature, log_concentration, log_mean_evidence
 from evidex.losses.dirichlet import dirichlet_kl
 
 KlReduction = Literal["sum", "mean"]
@@ -27,7 +27,7 @@ class EdlParts:
 def edl_loss(
     similarity: torch.Tensor,
     *,
-    temperature: float,
+    temperature: Temperature,
     kl_weight: float,
     weighted: bool = True,
     detach_weight: bool = False,
@@ -53,7 +53,7 @@ def edl_loss(
 def edl_parts(
     similarity: torch.Tensor,
     *,
-    temperature: float,
+    temperature: Temperature,
     weighted: bool = True,
     detach_weight: bool = False,
     kl: bool = True,

@@ -10,12 +10,12 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import softplus
 
-from evidex.evidence import log_concentration
+from evidex.evidence import Temperature, log_concentration
 from evidex.losses.edl import NOTHING
 
 
 def label_loss(
-    similarity: torch.Tensor, label: torch.Tensor, exclude: torch.Tensor, *, temperature: float
+    similarity: torch.Tensor, label: torch.Tensor, exclude: torch.Tensor, *, temperature: Temperature
 ) -> torch.Tensor:
     """Return the evidential likelihood (Eq. 5) of labels, the mean over pictures, summed over both directions.
 

@@ -9,6 +9,7 @@ import torch
 
 from evidex.config import LossConfig
 from evidex.errors import TrainingError
+from evidex.evidence import Temperature
 from evidex.losses.edl import edl_parts
 from evidex.losses.regression import regression_loss
 from evidex.losses.relation import relation_loss
@@ -56,20 +57,22 @@ class LossParts:
 
 def total_loss(features: Features, config: LossConfig, *, epoch: float) -> LossParts:
     """Return ELC's loss of one batch at ``epoch`` (fractional, from 0)."""
-    return summed(elc_parts(features, config, epoch=epoch))
+    return summed(elc_parts(features, config, epoch=epoch, temperature=config.temperature))
 
 
 def summed(parts: dict[str, torch.Tensor]) -> LossParts:
     return LossParts(torch.stack([part.double() for part in parts.values()]).sum(), parts)
 
 
-def elc_parts(features: Features, config: LossConfig, *, epoch: float) -> dict[str, torch.Tensor]:
-    """Return the weighted parts of Eq. 19."""
+def elc_parts(
+    features: Features, config: LossConfig, *, epoch: float, temperature: Temperature
+) -> dict[str, torch.Tensor]:
+    """Return the weighted parts of Eq. 19, at ``temperature`` between modalities."""
     similarity = features.similarity()
     ignore = no_negatives(features, config)
     edl = edl_parts(
         similarity,
-        temperature=config.temperature,
+        temperature=temperature,
         weighted=config.uncertainty_weighting,
         detach_weight=config.detach_weight,
         kl=config.kl,
@@ -81,7 +84,7 @@ def elc_parts(features: Features, config: LossConfig, *, epoch: float) -> dict[s
         parts["kl"] = annealed(config, epoch) * edl.kl  # Eqs. 8–9
     if config.ucl:
         ramp = ucl_ramp(config, epoch)
-        alignment = ucl_loss(similarity, temperature=config.temperature, target=config.ucl_target, ignore=ignore)
+        alignment = ucl_loss(similarity, temperature=temperature, target=config.ucl_target, ignore=ignore)
         parts["ucl"] = config.b2 * ramp * alignment
     if config.relation:
         image = _relation(features.image, features.image_mentor, config)

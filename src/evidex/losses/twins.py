@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import softplus
 
-from evidex.evidence import log_concentration
+from evidex.evidence import Temperature, log_concentration
 
 
-def twin_loss(true: torch.Tensor, twin: torch.Tensor, *, temperature: float) -> torch.Tensor:
+def twin_loss(true: torch.Tensor, twin: torch.Tensor, *, temperature: Temperature) -> torch.Tensor:
     """Return the evidential likelihood (Eq. 5) of each caption with its twin as the only negative, the mean over n.
 
     ``true`` and ``twin`` (n,): the similarity of each picture to its caption and to the caption's twin; 0 for none.

@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch.nn.functional import softplus
 
-from evidex.evidence import log_concentration, log_mean_evidence
+from evidex.evidence import Temperature, log_concentration, log_mean_evidence
 from evidex.losses.edl import NOTHING, both_directions, check_square
 
 UclTarget = Literal["vacuity", "belief"]
@@ -17,7 +17,7 @@ UclTarget = Literal["vacuity", "belief"]
 def ucl_loss(
     similarity: torch.Tensor,
     *,
-    temperature: float,
+    temperature: Temperature,
     target: UclTarget = "vacuity",
     ignore: torch.Tensor | None = None,
 ) -> torch.Tensor:

@@ -12,7 +12,7 @@ class Elc(Implementation):
     """The plain encoder with the paper's loss; its switches are those of ``[loss]``."""
 
     def loss(self, batch: Features, lesson: MethodLesson) -> dict[str, torch.Tensor]:
-        return elc_parts(batch, lesson.config, epoch=lesson.epoch)
+        return elc_parts(batch, lesson.config, epoch=lesson.epoch, temperature=lesson.temperature)
 
 
 METHOD = Elc()

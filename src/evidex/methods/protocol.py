@@ -18,6 +18,7 @@ import torch
 from evidex.config import LossConfig
 from evidex.encoders.protocol import DualEncoder, PlacedEncoder
 from evidex.errors import ConfigError, ModelError
+from evidex.evidence import Temperature
 from evidex.losses.total import Features, no_negatives
 from evidex.methods.registry import OURS, TRAINABLE
 
@@ -35,6 +36,11 @@ class MethodLesson:
     """For the parameters that the loss uses directly; everything else comes with the rows."""
     seed: int = 0
     """Of what a loss draws: the same in every process."""
+
+    @property
+    def temperature(self) -> Temperature:
+        """τ between modalities, which may be learned."""
+        return 1 / self.scale if self.config.learn_temperature else self.config.temperature
 
     @property
     def hardest_alone(self) -> bool:

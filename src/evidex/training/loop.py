@@ -84,7 +84,7 @@ def train(
 
     torch.manual_seed(config.seed if config.encoder.seed < 0 else config.encoder.seed)
     state = TrainState.begin(
-        build_start(config, shown_texts(sources), taught_captions(sources)).to(device), config.train
+        build_start(config, shown_texts(sources), taught_captions(sources)).to(device), config.train, config.loss
     )
     if config.train.compile:
         compile_layers(state.encoder)
@@ -176,7 +176,7 @@ def _close_epoch(
         if len(found.sources) > 1:
             summary["val_sources"] = found.sources
         if scores.rsum > best:
-            folder.save_best(encoder, done, found)
+            folder.save_best(encoder, state.temperature(config.loss), done, found)
         best = max(best, scores.rsum)
     state.progressed = Progressed(done, [*state.progressed.history, summary], best)
     folder.save(state, checkpoint=last or done % config.train.checkpoint_every == 0)

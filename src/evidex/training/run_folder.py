@@ -23,7 +23,6 @@ class RunFolder:
 
     def __init__(self, config: Config, sources: Sequence[Source], *, writes: bool) -> None:
         self._path = Path(config.output)
-        self._temperature = config.loss.temperature
         self._table = to_table(config)
         self._sources = [source.row() for source in sources]
         self._taught = _digest(sources)
@@ -38,13 +37,13 @@ class RunFolder:
         if self._writes:
             write_json_atomic(self._path / "experiment.json", self._table)
 
-    def save_best(self, encoder: DualEncoder, epoch: int, found: Validation) -> None:
+    def save_best(self, encoder: DualEncoder, temperature: float, epoch: int, found: Validation) -> None:
         """Write the model after ``epoch`` epochs, the best on val so far, and what it scores on each source."""
         if not self._writes:
             return
         sources = [row | found.sources[row["name"]] for row in self._sources]
         card = {"config": self._table, "epoch": epoch, "val": found.recall.to_json(), "sources": sources}
-        Model(encoder, self._temperature, card=card).save(self.model)
+        Model(encoder, temperature, card=card).save(self.model)
         write_json_atomic(self._path / "sources.json", sources)
 
     def save(self, state: TrainState, *, checkpoint: bool) -> None:

@@ -10,18 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import nn
 
-from evidex.config import Config, LossConfig
+from evidex.config import Config
 from evidex.encoders.protocol import DualEncoder
 from evidex.losses.labels import label_loss
 from evidex.losses.total import Features, LossParts, summed
 from evidex.losses.twins import twin_loss
 from evidex.methods.protocol import Implementation, MethodLesson, implementation
 from evidex.training.distributed import World
-from evidex.training.state import TrainState
+from evidex.training.state import TrainState, scale_bounds
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def take_step(
         nn.utils.clip_grad_norm_(state.encoder.parameters(), config.train.gradient_clip)
     state.optimizer.step()
     with torch.no_grad():
-        state.scale.clamp_(0, np.log(100))  # CLIP's bound
+        state.scale.clamp_(*scale_bounds(config.loss))
     state.encoder.after_step()
     if state.average:
         state.average.update(step)
@@ -147,24 +146,24 @@ def _loss(
     names = results[0].parts
     means = {name: torch.stack([result.parts[name] for result in results]).mean() for name in names}
     total = torch.stack([result.total for result in results]).mean()
-    beside = _beside(image, text, pairs, lesson.config)
+    beside = _beside(image, text, pairs, lesson)
     return LossParts(total + sum(beside.values()) if beside else total, means | beside)
 
 
-def _beside(image: torch.Tensor, text: torch.Tensor, pairs: Pairs, loss: LossConfig) -> dict[str, torch.Tensor]:
+def _beside(image: torch.Tensor, text: torch.Tensor, pairs: Pairs, lesson: MethodLesson) -> dict[str, torch.Tensor]:
     """The weighted parts of the loss that are not between the pairs of the batch."""
-    parts = {}
+    loss, temperature, parts = lesson.config, lesson.temperature, {}
     captions = len(pairs.caption_ids)
     count = captions // pairs.pairings
     if pairs.has_twin is not None:
         pictures = image[:count].float().repeat(pairs.pairings, 1)
         true, twin = ((pictures * rows.float()).sum(1) for rows in (text[:captions], text[captions : 2 * captions]))
         chosen = pairs.has_twin
-        parts["twins"] = loss.twins * twin_loss(true[chosen], twin[chosen], temperature=loss.temperature)
+        parts["twins"] = loss.twins * twin_loss(true[chosen], twin[chosen], temperature=temperature)
     if pairs.labels is not None:
         label, exclude = pairs.labels.label, pairs.labels.exclude
         similarity = image[count:].float() @ text[-len(exclude) :].float().T
-        parts["labels"] = loss.labels * label_loss(similarity, label, exclude, temperature=loss.temperature)
+        parts["labels"] = loss.labels * label_loss(similarity, label, exclude, temperature=temperature)
     return parts
 
 

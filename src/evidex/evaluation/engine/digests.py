@@ -24,7 +24,7 @@ _YOUNGER = {  # switches that came after results were named: left out while they
         "variation",
     ),
     "encoder": ("text_hidden",),
-    "loss": ("labels", "twins", "annealing"),
+    "loss": ("labels", "twins", "annealing", "learn_temperature", "temperature_least", "temperature_most"),
     "method": ("name",),
     "train": ("learns",),
 }
