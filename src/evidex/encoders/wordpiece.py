@@ -50,7 +50,7 @@ class WordPiece:
         self._pieces_of_word: dict[str, list[int]] = {}
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of ``text`` between [CLS] and [SEP], or what the vocabulary has for them, ``max_tokens`` at most."""
+        """Return the ids of ``text`` between [CLS] and [SEP] (MPNet: <s> and </s>), cut to ``max_tokens``."""
         ids = [piece for word in split_words(text) for piece in self._word(word)]
         return [self._first, *ids[: self.max_tokens - 2], self._last]
 
