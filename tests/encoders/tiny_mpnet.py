@@ -26,7 +26,7 @@ def save_tiny_mpnet(folder: Path, *, layers: int = 3) -> MPNetModel:
             if name.endswith("bias"):
                 each.uniform_(-0.3, 0.3)
         mpnet.encoder.relative_attention_bias.weight.normal_(std=2)
-    folder.mkdir()
+    folder.mkdir(parents=True)
     mpnet.save_pretrained(folder)
     (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
     return mpnet
