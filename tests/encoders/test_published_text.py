@@ -141,6 +141,15 @@ def test_hidden_units_and_layers_can_be_left_out(folder: Path, encoder: TowerEnc
     assert len(first.text_tower.blocks()) == first.spec()["text_shape"]["layers"] == 1
 
 
+@pytest.mark.parametrize("name", ["positions", "distances", "token_types"])
+def test_a_size_that_is_not_the_weights_own_is_refused(encoder: TowerEncoder, name: str) -> None:
+    wrong = {**encoder.spec(), "text_shape": {**encoder.spec()["text_shape"], name: 1 << 24}}
+    with pytest.raises(ValueError, match="do not fit the architecture"):
+        torch_encoder(wrong, encoder.weights())
+    with pytest.raises(ValueError, match="do not fit the architecture"):
+        OnnxEncoder(wrong, encoder.weights())
+
+
 def test_it_judges_words_as_it_was_published(folder: Path) -> None:
     table = judge_words(folder / "mpnet", ["a river .", "many planes"], rarer=["rivers"])
     assert {"river", "lake", "plane"} <= set(table.words)

@@ -121,7 +121,9 @@ class _Encoder(nn.Module):
         self.relative_attention_bias: nn.Embedding | None = None
         if shape.distances:
             self.relative_attention_bias = nn.Embedding(shape.distances, shape.heads)
-            buckets = torch.from_numpy(distance_buckets(shape.positions, shape.distances))
+            buckets = torch.empty((shape.positions, shape.positions), dtype=torch.int64)
+            if not buckets.is_meta:  # a wrong size must not be laid out before it is held against the weights
+                buckets.copy_(torch.from_numpy(distance_buckets(shape.positions, shape.distances)))
             self.register_buffer("buckets", buckets, persistent=False)
 
     def attend(self, mask: torch.Tensor) -> torch.Tensor:
