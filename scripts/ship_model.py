@@ -38,6 +38,7 @@ from evidex.encoders.model_file import halved
 from evidex.encoders.nearness import Nearness
 from evidex.encoders.onnx_encoder import OnnxEncoder
 from evidex.encoders.towers import TowerEncoder
+from evidex.encoders.wordpiece import specials_of
 from evidex.evaluation.features import encode_images
 from evidex.evaluation.protocol import evaluate, name_scenes
 from evidex.training.material import pictured_words, shown_texts, taught_texts, val_set
@@ -222,7 +223,7 @@ def with_smaller_vocabulary(model: Model, captions: list[str]) -> Model:
     room = (LIMIT_BYTES - rest) // (hidden * 2 + 12)
     needed = {piece for caption in set(captions) for piece in encoder.tokenizer.encode(caption)}
     letters = {i for i, piece in enumerate(vocabulary) if len(piece.removeprefix("##")) == 1 and piece.isascii()}
-    special = {i for i, piece in enumerate(vocabulary) if piece in ("[PAD]", "[UNK]", "[CLS]", "[SEP]")}
+    special = {i for i, piece in enumerate(vocabulary) if piece in specials_of(vocabulary)}
     kept = set(special | needed | letters)
     common = (
         i for i, piece in enumerate(vocabulary) if i not in kept and piece.isascii() and not piece.startswith("[")

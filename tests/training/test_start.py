@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -9,10 +10,12 @@ from typing import Literal
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from evidex.config import Config, EncoderConfig, MethodConfig
 from evidex.encoders.committee import CommitteeEncoder
 from evidex.encoders.domain import Domain, words_of
+from evidex.encoders.image_towers import build_image_tower
 from evidex.encoders.model import Model, load_model
 from evidex.encoders.pruning import with_fewer_hidden
 from evidex.encoders.towers import TowerEncoder
@@ -20,6 +23,7 @@ from evidex.errors import ConfigError
 from evidex.training.loop import train
 from evidex.training.material import pools_once
 from evidex.training.start import build_start, domain_before
+from tests.encoders.tiny_mpnet import save_tiny_mpnet
 from tests.retrieval.archive import tiny_model
 from tests.training.conftest import Whole
 
@@ -175,3 +179,29 @@ def test_a_trained_text_tower_may_lose_hidden_units_chosen_by_what_trains(config
     assert all(torch.equal(value, chosen.state_dict()[name]) for name, value in started.state_dict().items())
     with pytest.raises(ConfigError, match=f"text_hidden = {units + 1}, but '.*' has {units} such units; set it to 0"):
         build_start(replace(going_on, encoder=replace(going_on.encoder, text_hidden=units + 1)), ["a lake ."])
+
+
+def test_a_run_starts_from_mpnet_and_its_model_stands_alone(config: Config, tmp_path: Path) -> None:
+    save_tiny_mpnet(tmp_path / "weights" / "mpnet", layers=2)
+    save_file(build_image_tower("convnet").state_dict(), tmp_path / "weights" / "convnet.safetensors")
+    started = replace(
+        config,
+        encoder=EncoderConfig(
+            kind="towers",
+            source=str(tmp_path / "weights"),
+            image_tower="convnet",
+            text_tower="mpnet",
+            image_size=32,
+            dim=16,
+            dropout=0.1,
+        ),
+        train=replace(config.train, epochs=1, layer_decay=0.8, whiten=0.1, compile=True),
+    )
+    before = build_start(started, []).state_dict()
+    run = train(started, device=torch.device("cpu"))
+    shutil.rmtree(tmp_path / "weights")
+    plain, other = (load_model(run.model_path, device="cpu", engine=engine) for engine in ("torch", "onnx"))
+    name = "text_tower.encoder.relative_attention_bias.weight"
+    assert not np.array_equal(np.asarray(plain.encoder.weights()[name]), before[name].numpy())
+    texts = ["a river", "two planes beside the runway"]
+    np.testing.assert_allclose(other.encode_texts(texts), plain.encode_texts(texts), atol=1e-5)

@@ -10,12 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import normalize
 
-from evidex.documents import read_text
 from evidex.encoders.nearness import Nearness, common_words
-from evidex.encoders.text_towers import TextShape, TextTower
-from evidex.encoders.towers import load_tower, text_sizes
+from evidex.encoders.published_text import published_shape, published_vocabulary
+from evidex.encoders.text_towers import TextTower
+from evidex.encoders.towers import load_tower
 from evidex.encoders.wordpiece import WordPiece
-from evidex.errors import ModelError
 
 _TOKENS = 64
 _TEXTS_AT_ONCE = 256
@@ -28,18 +27,8 @@ def judge_words(folder: Path, taught: Sequence[str], device: str = "cpu", rarer:
 
     Of ``rarer`` words, which that vocabulary has only in pieces, the near ones are told too.
     """
-    sizes = text_sizes(folder / "config.json")
-    vocabulary = read_text(folder / "vocab.txt", ModelError).splitlines()
-    tower = TextTower(
-        TextShape(
-            vocabulary=sizes["vocab_size"],
-            hidden=sizes["hidden_size"],
-            layers=sizes["num_hidden_layers"],
-            heads=sizes["num_attention_heads"],
-            intermediate=sizes["intermediate_size"],
-            positions=_TOKENS,
-        )
-    )
+    vocabulary = published_vocabulary(folder)
+    tower = TextTower(published_shape(folder, _TOKENS))
     load_tower(tower, folder / "model.safetensors")
     tower.eval().to(device)
     tokenizer = WordPiece(vocabulary, _TOKENS)

@@ -1,9 +1,12 @@
-"""The numbers that image towers are made of, for those who train them and those who only run them."""
+"""The numbers that towers are made of, for those who train them and those who only run them."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evidex.encoders.preprocess import CLIP_MEAN, CLIP_STD
 from evidex.errors import ModelError
@@ -44,6 +47,9 @@ RESNET_PIXELS = Pixels((103.939, 116.779, 123.68), (1.0, 1.0, 1.0), bgr=True)
 RESNET_STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))
 """Width and number of the blocks."""
 RESNET_OUT = 4 * RESNET_STAGES[-1][0]
+TEXT_EPSILON = 1e-12  # of BERT's layer norms
+_FURTHEST = 128
+"""The distance of two tokens from which on it counts no more."""
 NORM_EPSILON = 1e-3  # of the batch norms of Keras' and TensorFlow's towers
 
 # kernel, repeats, inputs, outputs, expansion, stride of EfficientNet's seven stages
@@ -82,6 +88,21 @@ def pooled_channels(pooling: str, channels: int) -> int:
 def same_padding(size: int, kernel: int, stride: int) -> int:
     """How many pixels TensorFlow's "same" padding adds in all; of an odd number one more goes to the end."""
     return max((-(-size // stride) - 1) * stride + kernel - size, 0)
+
+
+def distance_buckets(length: int, buckets: int) -> NDArray[np.int64]:
+    """For each pair of tokens (from, to) of a text the bucket of their distance, as T5 and MPNet have them.
+
+    Half of the buckets are for each direction: of these one half for each distance alone, the other for ever wider
+    spans up to ``_FURTHEST``.
+    """
+    each = buckets // 2
+    alone = each // 2
+    apart = np.arange(length)[None, :] - np.arange(length)[:, None]
+    far = np.log(np.maximum(np.abs(apart), alone) / alone) / np.log(_FURTHEST / alone) * (each - alone)
+    spans = np.minimum(alone + far.astype(np.int64), each - 1)
+    found: NDArray[np.int64] = np.where(np.abs(apart) < alone, np.abs(apart), spans) + each * (apart > 0)
+    return found
 
 
 def _round_channels(channels: float) -> int:

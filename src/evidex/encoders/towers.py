@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import reprlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +12,12 @@ from torch import nn
 from torch.nn.functional import normalize
 
 from evidex.config import EncoderConfig
-from evidex.documents import is_file, is_folder, read_json, read_text
+from evidex.documents import is_file, is_folder
 from evidex.encoders.image_tower import ImageTower
 from evidex.encoders.image_towers import build_image_tower
 from evidex.encoders.preprocess import resize_to_square
 from evidex.encoders.protocol import PlacedEncoder, Places
+from evidex.encoders.published_text import named_as_ours, published_shape, published_vocabulary
 from evidex.encoders.text_towers import TextShape, TextTower
 from evidex.encoders.wordpiece import MAX_TOKENS, WordPiece, build_vocabulary
 from evidex.errors import ModelError
@@ -26,7 +25,6 @@ from evidex.errors import ModelError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_LARGEST_SIZE = 1 << 24
 _TOGETHER = 32
 """Texts that are encoded together where they are grouped by length."""
 
@@ -138,7 +136,7 @@ def new_compact(config: EncoderConfig, texts: Iterable[str]) -> TowerEncoder:
             "kind": "towers",
             "image_tower": "convnet",
             "image_size": config.image_size,
-            "text_shape": dataclasses.asdict(TextShape(vocabulary=len(vocabulary))),
+            "text_shape": TextShape(vocabulary=len(vocabulary)).described(),
             "vocabulary": vocabulary,
             "dim": config.dim,
             "dropout": config.dropout,
@@ -155,25 +153,14 @@ def from_pretrained_towers(config: EncoderConfig) -> TowerEncoder:
     text_folder = folder / config.text_tower
     if not is_folder(text_folder):
         raise ModelError(f"'{text_folder}' has no text tower: no such folder; run scripts/fetch_weights.py")
-    shape = text_sizes(text_folder / "config.json")
-    vocabulary = read_text(text_folder / "vocab.txt", ModelError).splitlines()
-    layers = config.text_layers or shape["num_hidden_layers"]
+    shape = published_shape(text_folder, MAX_TOKENS, config.text_layers)
     encoder = TowerEncoder(
         {
             "kind": "towers",
             "image_tower": config.image_tower,
             "image_size": config.image_size,
-            "text_shape": dataclasses.asdict(
-                TextShape(
-                    vocabulary=shape["vocab_size"],
-                    hidden=shape["hidden_size"],
-                    layers=layers,
-                    heads=shape["num_attention_heads"],
-                    intermediate=shape["intermediate_size"],
-                    positions=MAX_TOKENS,
-                )
-            ),
-            "vocabulary": vocabulary,
+            "text_shape": shape.described(),
+            "vocabulary": published_vocabulary(text_folder),
             "dim": config.dim,
             "dropout": config.dropout,
             **({"image_options": options} if (options := _image_options(config)) else {}),
@@ -182,19 +169,6 @@ def from_pretrained_towers(config: EncoderConfig) -> TowerEncoder:
     load_tower(encoder.image_tower, folder / f"{config.image_tower}.safetensors")
     load_tower(encoder.text_tower, text_folder / "model.safetensors")
     return encoder
-
-
-def text_sizes(path: Path) -> dict[str, int]:
-    """The sizes that a text tower's ``config.json`` names."""
-    content = read_json(path, ModelError)
-    sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
-    shape = {}
-    for name in sizes:
-        size = content.get(name) if isinstance(content, dict) else None
-        if not isinstance(size, int) or not 0 < size < _LARGEST_SIZE:
-            raise ModelError(f"'{path}' has {name} = {reprlib.repr(size)}; fetch the file again")
-        shape[name] = size
-    return shape
 
 
 def _image_options(config: EncoderConfig) -> dict[str, Any]:
@@ -213,7 +187,7 @@ def load_tower(tower: ImageTower | TextTower, path: Path) -> None:
     if not is_file(path):
         raise ModelError(f"'{path}' does not exist; run scripts/fetch_weights.py")
     try:
-        source = load_file(path)
+        source = named_as_ours(load_file(path))
     except (SafetensorError, OSError, ValueError) as error:
         raise ModelError(f"'{path}' is no readable safetensors file ({error}); fetch it again") from None
     wanted = tower.state_dict()

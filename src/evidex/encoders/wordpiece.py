@@ -1,4 +1,4 @@
-"""WordPiece, as BERT's uncased models use it, in plain Python: no tokenizer files beside the model.
+"""WordPiece, as BERT's uncased models and MPNet use it, in plain Python: no tokenizer files beside the model.
 
 Text is lowered, stripped of accents and split at white space and punctuation; each word is then cut
 greedily into the longest known pieces, the later ones marked with ``##``.
@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,18 @@ from numpy.typing import NDArray
 from evidex.errors import ModelError
 
 PAD, UNKNOWN, CLS, SEP = "[PAD]", "[UNK]", "[CLS]", "[SEP]"
+
+
+class Specials(NamedTuple):
+    """The pieces that stand for no part of a text."""
+
+    pad: str
+    unknown: str
+    first: str
+    last: str
+
+
+_BERT, _MPNET = Specials(PAD, UNKNOWN, CLS, SEP), Specials("<pad>", UNKNOWN, "<s>", "</s>")
 MAX_TOKENS = 64  # the longest caption of RSICD has 37 words
 _MAX_WORD = 100  # BERT's: longer words are unknown
 _ASCII_WORDS = re.compile(r"[a-z0-9]+|[^a-z0-9 ]")
@@ -29,20 +42,22 @@ class WordPiece:
         self.vocabulary = list(vocabulary)
         self.max_tokens = max_tokens
         self._ids = {piece: index for index, piece in enumerate(self.vocabulary)}
-        missing = [piece for piece in (PAD, UNKNOWN, CLS, SEP) if piece not in self._ids]
+        specials = specials_of(self.vocabulary)
+        missing = [piece for piece in specials if piece not in self._ids]
         if missing or len(self._ids) != len(self.vocabulary):
             raise ModelError(f"vocabulary lacks {', '.join(missing) or 'unique pieces'}; the model file is damaged")
+        self._pad, self._unknown, self._first, self._last = (self._ids[piece] for piece in specials)
         self._pieces_of_word: dict[str, list[int]] = {}
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of ``text`` between [CLS] and [SEP], cut to ``max_tokens``."""
+        """Return the ids of ``text`` between [CLS] and [SEP] (MPNet: <s> and </s>), cut to ``max_tokens``."""
         ids = [piece for word in split_words(text) for piece in self._word(word)]
-        return [self._ids[CLS], *ids[: self.max_tokens - 2], self._ids[SEP]]
+        return [self._first, *ids[: self.max_tokens - 2], self._last]
 
     def __call__(self, texts: Sequence[str]) -> dict[str, NDArray[np.int64]]:
         rows = [self.encode(text) for text in texts]
         length = max(map(len, rows), default=1)
-        padding = [self._ids[PAD]] * length
+        padding = [self._pad] * length
         ids = np.array([row + padding[len(row) :] for row in rows], dtype=np.int64).reshape(len(rows), length)
         used = np.array([len(row) for row in rows], dtype=np.int64)
         return {"input_ids": ids, "attention_mask": (np.arange(length) < used[:, None]).astype(np.int64)}
@@ -66,8 +81,13 @@ class WordPiece:
                     start = end
                     break
             else:
-                return [self._ids[UNKNOWN]]
-        return pieces if start else [self._ids[UNKNOWN]]
+                return [self._unknown]
+        return pieces if start else [self._unknown]
+
+
+def specials_of(vocabulary: Sequence[str]) -> Specials:
+    """The special pieces of a vocabulary: MPNet's, which has BERT's too and leaves them unused, begins with its own."""
+    return _MPNET if vocabulary and vocabulary[0] == _MPNET.first else _BERT
 
 
 def split_words(text: str) -> list[str]:

@@ -104,7 +104,7 @@ def holds_bytes(graph: Graph, prefix: str, shape: Shape) -> bool:
     return all(graph.rounded_weight(f"{name}.weight") is not None for name in names)
 
 
-def byte_layers(graph: Graph, tokens: str, norm: str, prefix: str, shape: Shape) -> str:
+def byte_layers(graph: Graph, tokens: str, norm: str, prefix: str, shape: Shape, bias_of_places: str = "") -> str:
     """The layer norm ``norm`` over ``tokens`` (n, length, width), and BERT's layers as `bert_layers` has them.
 
     The rise of tokens is taken back where something is added to them, by the bias of what that comes from.
@@ -114,6 +114,8 @@ def byte_layers(graph: Graph, tokens: str, norm: str, prefix: str, shape: Shape)
     as_texts, as_projected = (graph.node("Concat", lengths, graph.integers(k * width), axis=0) for k in (1, 3))
     as_rows = graph.integers(-1, 1, width)  # (n, 1, width): the three bytes of a row's numbers stand beside each other
 
+    more = ("", "", bias_of_places) if bias_of_places else ()
+
     before = _norm(graph, norm, width)
     raised = _normed(graph, graph.node("Reshape", tokens, as_rows), before, shape.epsilon)
     for number in range(shape.layers):
@@ -122,7 +124,7 @@ def byte_layers(graph: Graph, tokens: str, norm: str, prefix: str, shape: Shape)
         rises = _risen(value, np.repeat(np.array([0, 0, 1], np.float32), width))
         projected = _product(graph, raised, _layer(graph, projections, width, width), rises)
         parts = graph.split(graph.node("Reshape", projected, as_projected), 3)
-        heads = graph.node("MultiHeadAttention", *parts, domain=_FUSED, num_heads=shape.heads)
+        heads = graph.node("MultiHeadAttention", *parts, *more, domain=_FUSED, num_heads=shape.heads)
         # What tokens make of each other are means of values: no larger, and raised as they are.
         mixed = _Raised(graph.node("Reshape", heads, as_rows), value.most)
         given = _product(graph, mixed, _layer(graph, [mixing], width, width), _risen(raised, -1))

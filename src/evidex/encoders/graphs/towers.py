@@ -12,7 +12,7 @@ from evidex.encoders.graphs.clip import clip_image, clip_text, vit_b16
 from evidex.encoders.graphs.convolutions import Grid, convnet, efficientnet_lite, resnet50
 from evidex.encoders.graphs.exact_bytes import byte_layers, holds_bytes
 from evidex.encoders.graphs.graph import Graph, Stored
-from evidex.encoders.graphs.transformer import Shape, bert_layers
+from evidex.encoders.graphs.transformer import Shape, bert_layers, distance_bias
 from evidex.encoders.sizes import (
     CLIP_PIXELS,
     CONVNET_PIXELS,
@@ -22,12 +22,12 @@ from evidex.encoders.sizes import (
     LITE_SCALING,
     RESNET_OUT,
     RESNET_PIXELS,
+    TEXT_EPSILON,
     Colour,
     Pixels,
     pooled_channels,
 )
 
-_BERT_EPSILON = 1e-12
 KINDS = ("towers", "clip")
 """The kinds of models that can be written down; others run with torch alone."""
 
@@ -86,21 +86,28 @@ def _image_tower(graph: Graph, spec: dict[str, Any]) -> tuple[str, int]:
     raise ValueError(f"image tower '{name}' is unknown to this version; update evidex")
 
 
-def _text_tower(graph: Graph, sizes: dict[str, int], *, in_bytes: bool) -> tuple[str, int]:
+def _text_tower(graph: Graph, sizes: dict[str, Any], *, in_bytes: bool) -> tuple[str, int]:
     """Token numbers of texts of one length, so that nothing is padded → the mean of the last layer."""
-    shape = Shape(sizes["hidden"], sizes["intermediate"], sizes["layers"], sizes["heads"], "gelu", _BERT_EPSILON)
+    epsilon = float(sizes.get("epsilon", TEXT_EPSILON))
+    shape = Shape(sizes["hidden"], sizes["intermediate"], sizes["layers"], sizes["heads"], "gelu", epsilon)
     width, name = shape.width, "text_tower.embeddings"
     ids = graph.input("input_ids", "int64", "n", "length")
     places = graph.stored(f"{name}.position_embeddings.weight", sizes["positions"], width)
-    kinds = graph.stored(f"{name}.token_type_embeddings.weight", 2, width)
-    positions = graph.made(places.name, places.shape, lambda: places.read() + kinds.read()[0])
-    tokens = graph.embedded(ids, graph.table(f"{name}.word_embeddings.weight", sizes["vocabulary"], width), positions)
-    layers = "text_tower.encoder.layer"
-    if in_bytes and holds_bytes(graph, layers, shape):
-        tokens = byte_layers(graph, tokens, f"{name}.LayerNorm", layers, shape)
+    if types := sizes.get("token_types", 2):
+        kinds = graph.stored(f"{name}.token_type_embeddings.weight", types, width)
+        positions = graph.made(places.name, places.shape, lambda: places.read() + kinds.read()[0])
     else:
-        tokens = graph.layer_norm(tokens, f"{name}.LayerNorm", width, _BERT_EPSILON)
-        tokens = bert_layers(graph, tokens, layers, shape)
+        positions = graph.weight(places)
+    tokens = graph.embedded(ids, graph.table(f"{name}.word_embeddings.weight", sizes["vocabulary"], width), positions)
+    layers, bias = "text_tower.encoder.layer", ""
+    if buckets := sizes.get("distances", 0):
+        learned = "text_tower.encoder.relative_attention_bias"
+        bias = distance_bias(graph, ids, learned, shape.heads, buckets, sizes["positions"])
+    if in_bytes and holds_bytes(graph, layers, shape):
+        tokens = byte_layers(graph, tokens, f"{name}.LayerNorm", layers, shape, bias)
+    else:
+        tokens = graph.layer_norm(tokens, f"{name}.LayerNorm", width, epsilon)
+        tokens = bert_layers(graph, tokens, layers, shape, bias)
     return graph.node("ReduceMean", tokens, graph.integers(1), keepdims=0), width
 
 

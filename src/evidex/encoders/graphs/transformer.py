@@ -9,6 +9,7 @@ import numpy as np
 
 from evidex.encoders.graphs.graph import Graph, Weight
 from evidex.encoders.graphs.rounded import fits, rounded_attention, rounded_dense
+from evidex.encoders.sizes import distance_buckets
 
 _FUSED = "com.microsoft"  # ONNX Runtime's own operations, which do several of ONNX's in one
 
@@ -39,8 +40,13 @@ def dense(graph: Graph, sequence: str, name: str, inputs: int, outputs: int) -> 
     return graph.node("Add", graph.node("MatMul", sequence, turned), bias)
 
 
-def attention(graph: Graph, sequence: str, names: Sequence[str], shape: Shape, *, causal: bool) -> str:
-    """What the tokens make of each other; ``names`` are those of query, key and value."""
+def attention(
+    graph: Graph, sequence: str, names: Sequence[str], shape: Shape, *, causal: bool, bias_of_places: str = ""
+) -> str:
+    """What the tokens make of each other; ``names`` are those of query, key and value.
+
+    ``bias_of_places`` (1, heads, length, length), if any, says how much more each place looks at each.
+    """
     width = shape.width
     weights = [graph.stored(f"{name}.weight", width, width) for name in names]
     biases = [graph.stored(f"{name}.bias", width) for name in names]
@@ -48,7 +54,21 @@ def attention(graph: Graph, sequence: str, names: Sequence[str], shape: Shape, *
     packed = graph.made(f"{names[0]}.packed", (width, 3 * width), _joined(weights, turned=True), half=half)
     bias = graph.made(f"{names[0]}.bias", (3 * width,), _joined(biases, turned=False))
     sizes = {"num_heads": shape.heads, "unidirectional": int(causal)}
-    return graph.node("Attention", sequence, packed, bias, domain=_FUSED, **sizes)
+    more = ("", "", bias_of_places) if bias_of_places else ()
+    return graph.node("Attention", sequence, packed, bias, *more, domain=_FUSED, **sizes)
+
+
+def distance_bias(graph: Graph, ids: str, name: str, heads: int, buckets: int, positions: int) -> str:
+    """How much more each head looks from place to place for their distance alone, (1, heads, length, length)."""
+    learned = graph.stored(f"{name}.weight", buckets, heads)
+
+    def laid_out() -> np.ndarray:
+        return learned.read()[distance_buckets(positions, buckets)].transpose(2, 0, 1)[None]
+
+    table = graph.made(learned.name, (1, heads, positions, positions), laid_out)
+    length = graph.node("Shape", ids, start=1, end=2)
+    ends = graph.node("Concat", length, length, axis=0)
+    return graph.node("Slice", table, graph.integers(0, 0), ends, graph.integers(2, 3))
 
 
 def activated(graph: Graph, values: str, activation: str) -> str:
@@ -77,13 +97,13 @@ def clip_layers(graph: Graph, tokens: str, prefix: str, shape: Shape, *, causal:
     return tokens
 
 
-def bert_layers(graph: Graph, tokens: str, prefix: str, shape: Shape) -> str:
+def bert_layers(graph: Graph, tokens: str, prefix: str, shape: Shape, bias_of_places: str = "") -> str:
     """BERT's layers: each part added and normed after it."""
     width, hidden = shape.width, shape.hidden
     for number in range(shape.layers):
         name = f"{prefix}.{number}"
         projections = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
-        mixed = attention(graph, tokens, projections, shape, causal=False)
+        mixed = attention(graph, tokens, projections, shape, causal=False, bias_of_places=bias_of_places)
         added = graph.node("Add", tokens, dense(graph, mixed, f"{name}.attention.output.dense", width, width))
         tokens = graph.layer_norm(added, f"{name}.attention.output.LayerNorm", width, shape.epsilon)
         inner = activated(graph, dense(graph, tokens, f"{name}.intermediate.dense", width, hidden), shape.activation)

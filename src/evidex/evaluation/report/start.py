@@ -29,18 +29,12 @@ def export_start(model: Model, train_split: Dataset, folder: Path) -> None:
     from safetensors.numpy import save
 
     from evidex.encoders.mentors.stored import store_text_features
+    from evidex.encoders.published_text import published_config
+    from evidex.encoders.text_towers import TextShape
 
     spec = model.encoder.spec()
     if spec["kind"] != "towers":
         raise ConfigError('start: only a model with two towers can be a start; use encoder.kind = "compact"')
-    shape = spec["text_shape"]
-    words = {
-        "vocab_size": shape["vocabulary"],
-        "hidden_size": shape["hidden"],
-        "num_hidden_layers": shape["layers"],
-        "num_attention_heads": shape["heads"],
-        "intermediate_size": shape["intermediate"],
-    }
     places = {
         "image_tower.": folder / f"{spec['image_tower']}.safetensors",
         "text_tower.": folder / "words" / "model.safetensors",
@@ -50,7 +44,7 @@ def export_start(model: Model, train_split: Dataset, folder: Path) -> None:
         names = [name for name in weights if name.startswith(prefix)]
         tensors = {name.removeprefix(prefix): np.asarray(weights[name], order="C") for name in names}
         write_atomic(path, save(tensors, {"image_size": str(model.encoder.image_size)}))
-    write_json_atomic(folder / "words" / "config.json", words)
+    write_json_atomic(folder / "words" / "config.json", published_config(TextShape(**spec["text_shape"])))
     write_atomic(folder / "words" / "vocab.txt", "\n".join(spec["vocabulary"]) + "\n")
     store_text_features(_TextFeatures(model), train_split.captions, folder / TEXT_MENTOR)
     write_json_atomic(folder / DONE, {"image_tower": spec["image_tower"], "fingerprint": model.fingerprint})
