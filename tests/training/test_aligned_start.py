@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.cross_decomposition import CCA
 
-from evidex.config import Config, EncoderConfig
+from evidex.config import EncoderConfig
 from evidex.data.datasets import load_dataset
 from evidex.encoders.towers import TowerEncoder, new_compact
 from evidex.evaluation.features import match
@@ -73,7 +73,10 @@ def _rsum(encoder: TowerEncoder, split: PreparedSplit) -> float:
 
 
 @pytest.mark.parametrize("dim", [16, 256])  # below and above the number of directions
-def test_aligned_heads_know_their_pairs_before_any_step(config: Config, archive: Path, dim: int) -> None:
+def test_aligned_heads_know_their_pairs_before_any_step(
+    archive: Path, dim: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVIDEX_CACHE", str(tmp_path))
     texts = load_dataset(archive, "train").captions
     torch.manual_seed(0)
     encoder = new_compact(EncoderConfig(image_size=32, dim=dim), texts).eval()
