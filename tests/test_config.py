@@ -45,7 +45,6 @@ def test_every_configuration_of_the_project_loads(path: Path) -> None:
         ('[loss]\nobjective = "infonce"\nb4 = 0.5', "not with method 'infonce'"),
         ("[loss]\nlearn_temperature = true\ntemperature = 0.01", "temperature = 0.01 is not within .* = 0.02 and"),
         ('[loss]\nlearn_temperature = true\nobjective = "infonce"', "not for method 'infonce'; set it false"),
-        ('[encoder]\nkind = "clip"\n[train]\nalign_heads = true', "only the heads of plain towers begin anew"),
         ("[train]\nevaluate_every = 0", "give a number above 0"),
         ("seed = -1", "seed = -1; give 0 or more"),
         ("[train]\ntext_learning_rate = nan", "text_learning_rate = nan; give 0 or more"),

@@ -166,7 +166,6 @@ class TrainConfig(Checked):
     learning_rate: Positive = 1e-6
     text_learning_rate: NotNegative = 0.0  # 0 = learning_rate
     head_learning_rate: NotNegative = 0.0  # of what starts from nothing; 0 = learning_rate
-    align_heads: bool = False  # heads begin where captions and their pictures agree most, instead of at random
     layer_decay: PositiveShare = 1.0  # each layer of a pretrained transformer learns at this share of the next one's
     weight_decay: NotNegative = 0.1
     warmup_steps: CountOrZero = 0
@@ -211,13 +210,6 @@ class Config(Checked):
         if self.data.variation != "free" and not self.data.augment:
             raise ConfigError(
                 f'data.variation = "{self.data.variation}" with data.augment = false varies nothing; set it true'
-            )
-        if self.train.align_heads and (
-            self.encoder.kind not in ("compact", "towers") or self.method_name not in _PLAIN
-        ):
-            raise ConfigError(
-                f'train.align_heads with encoder.kind = "{self.encoder.kind}" and method "{self.method_name}": only '
-                f'the heads of plain towers begin anew; set kind "towers" or "compact" and one of {", ".join(_PLAIN)}'
             )
         if self.loss.learn_temperature:
             self._check_learnt_temperature()

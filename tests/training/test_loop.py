@@ -245,14 +245,3 @@ def test_what_is_kept_is_whitened_and_what_is_trained_is_not(config: Config, who
     assert images.mean(0).norm() < 1e-3 * images.norm(dim=1).mean(), "the mean training picture must be the origin"
     measured = evaluate(run.model, load_dataset(Path(config.data.path), "val"), absent=False)
     assert measured.recall.rsum == pytest.approx(max(epoch["val_rsum"] for epoch in run.history), abs=0.5)
-
-
-def test_a_run_may_begin_with_aligned_heads_and_goes_on_from_what_it_learned(config: Config) -> None:
-    aligned = dataclasses.replace(config, train=dataclasses.replace(config.train, align_heads=True))
-    with contextlib.suppress(_Stopped):
-        train(aligned, device=CPU, watch=_stop_in(1))
-    resumed = train(aligned, device=CPU)
-    whole = train(_elsewhere(aligned, "whole"), device=CPU)
-    plain = train(_elsewhere(config, "plain"), device=CPU)
-    assert resumed.history[-1]["loss"] == whole.history[-1]["loss"]
-    assert whole.history[0]["loss"] != plain.history[0]["loss"]

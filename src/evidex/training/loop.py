@@ -91,8 +91,6 @@ def train(
     folder = RunFolder(config, sources.all, writes=world.main)
     folder.open(state, restart=restart)
     material = prepare(config, sources, state.encoder, device, progress)
-    if config.train.align_heads and not state.progressed.epoch:
-        state.align_heads(material.lessons.split, config.seed if config.encoder.seed < 0 else config.encoder.seed)
 
     total = config.train.epochs * steps
     for epoch in range(state.progressed.epoch, config.train.epochs):

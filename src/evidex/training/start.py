@@ -126,10 +126,6 @@ def _with_fewer_hidden(encoder: DualEncoder, settings: EncoderConfig, texts: Seq
 def check_batch(config: Config, world: World) -> None:
     """Refuse a batch that does not divide, or whose parts would give batch norm other statistics than the whole."""
     size, chunk = config.train.batch_size, config.train.chunk_size
-    if config.train.align_heads and world.size > 1:
-        raise ConfigError(
-            f"train.align_heads in {world.size} processes, which may round differently; use one, or set it to false"
-        )
     if size % world.size:
         raise ConfigError(f"train.batch_size = {size} does not divide over {world.size} processes; choose a multiple")
     split = world.size > 1 or 0 < chunk < size

@@ -11,10 +11,7 @@ from torch import nn
 
 from evidex.config import LossConfig, TrainConfig
 from evidex.encoders.protocol import DualEncoder
-from evidex.encoders.towers import TowerEncoder
-from evidex.training.aligned_start import align_heads
 from evidex.training.schedule import WeightAverage, build_optimizer
-from evidex.training.splits import PreparedSplit
 
 
 @dataclass(frozen=True)
@@ -47,13 +44,6 @@ class TrainState:
     def temperature(self, loss: LossConfig) -> float:
         """The τ that the weights go with."""
         return math.exp(-float(self.scale.detach())) if loss.learn_temperature else loss.temperature
-
-    def align_heads(self, split: PreparedSplit, seed: int) -> None:
-        """Let the heads begin where the pairs of ``split`` agree, in the averaged weights too."""
-        assert isinstance(self.encoder, TowerEncoder)  # Config sees to it
-        align_heads(self.encoder, split, torch.Generator().manual_seed(seed))
-        if self.averaged is not None:
-            self.averaged.load_state_dict(self.encoder.state_dict())
 
     @property
     def averaged(self) -> DualEncoder | None:

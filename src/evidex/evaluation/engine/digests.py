@@ -26,7 +26,7 @@ _YOUNGER = {  # switches that came after results were named: left out while they
     "encoder": ("text_hidden",),
     "loss": ("labels", "twins", "annealing", "learn_temperature", "temperature_least", "temperature_most"),
     "method": ("name",),
-    "train": ("learns", "align_heads"),
+    "train": ("learns",),
 }
 _DIGITS = 16
 
