@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasterio
 from PIL import Image
 
 from evidex.retrieval.gallery import Gallery
@@ -42,8 +43,47 @@ def test_a_folder_without_pictures_is_refused_and_nothing_is_made(evidex: Runner
     assert "unpack" not in done.complaint
     (tmp_path / "notes" / "SCENES.tar").write_bytes(b"packed")
     done = evidex("index", tmp_path / "notes", "--gallery", target, "--model", model)
-    assert done.complaint.endswith("folders that hold some; unpack 'SCENES.tar' first, packed files are not read")
+    assert done.complaint.endswith("folders of them; unpack 'SCENES.tar' first, packed files are not read")
     assert not (tmp_path / "new").exists()
+
+
+def test_pictures_that_are_passed_over_are_told(evidex: Runner, model: Path, tmp_path: Path) -> None:
+    archive = write_images(tmp_path / "mixed", 3)[0].parent
+    first, *_, last = sorted(archive.iterdir())
+    with Image.open(first) as picture:
+        picture.save(archive / "scan.bmp")
+        with Image.open(last) as second:
+            picture.convert("RGB").save(archive / "loop.gif", save_all=True, append_images=[second.convert("RGB")])
+            picture.save(archive / "pages.tif", save_all=True, append_images=[second])
+    for name in ("a.heic", "b.HEIC", "c.img", ".d.png", "notes.txt"):
+        (archive / name).write_bytes(b"whatever it holds")
+    report = tmp_path / "report.json"
+    words = ("index", archive, "--gallery", tmp_path / "gallery", "--model", model, "--workers", 1)
+    done = evidex(*words, "--report", report)
+    assert (done.code, "6 files found: 6 added" in done.out) == (0, True)
+    told = " ".join(done.out.split())
+    assert "passed over 3 files of kinds that are not indexed: .heic 2, .img 1, and 1 picture whose name begins" in told
+    several = {Path(remark["name"]).name for remark in json.loads(report.read_text())["remarks"]}
+    assert several == {"loop.gif", "pages.tif"}
+    assert json.loads(report.read_text())["passed_over"] == {".heic": 2, ".img": 1, "hidden": 1}
+    for file in archive.iterdir():
+        if file.suffix.lower() not in (".heic", ".img"):
+            file.unlink()
+    alone = evidex("index", archive, "--gallery", tmp_path / "other", "--model", model)
+    assert "nothing to index was found; passed over 3 files of kinds that are not indexed: .heic 2" in alone.complaint
+
+
+def test_overviews_and_masks_of_a_scene_are_no_further_pictures(evidex: Runner, model: Path, tmp_path: Path) -> None:
+    values = np.random.default_rng(0).integers(0, 255, (3, 1200, 1400), np.uint8)
+    (tmp_path / "scenes").mkdir()
+    scene = write_raster(tmp_path / "scenes" / "scene.tif", values)
+    with rasterio.open(scene, "r+") as source:
+        assert not source.subdatasets
+        source.build_overviews([2, 4])
+        source.write_mask(np.full((1200, 1400), 255, np.uint8))
+    report = tmp_path / "report.json"
+    evidex("index", scene.parent, "--gallery", tmp_path / "g", "--model", model, "--workers", 1, "--report", report)
+    assert json.loads(report.read_text())["remarks"] == []
 
 
 def test_unreadable_files_alone_are_refused_with_the_commonest_reason(

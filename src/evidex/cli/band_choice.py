@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-_KINDS = "JPEG, PNG and WebP show the colours they have"
+_KINDS = "JPEG, PNG, WebP, BMP and GIF show the colours they have"
 
 
 def check_example_choice(bands: str | None, sensor: str | None, images: Sequence[Path]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import glob
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from evidex.data.records import Skip
@@ -16,7 +17,12 @@ from evidex.errors import InputError
 from evidex.files import at_home
 
 RASTER_SUFFIXES = frozenset({".tif", ".tiff", ".jp2", ".j2k"})
-IMAGE_SUFFIXES = RASTER_SUFFIXES | {".jpg", ".jpeg", ".jpe", ".png", ".webp"}
+IMAGE_SUFFIXES = RASTER_SUFFIXES | {".jpg", ".jpeg", ".jpe", ".png", ".webp", ".gif", ".bmp"}
+# Pictures and scenes too, which nothing here reads: whoever has some of them should be told that they are not found.
+OTHER_PICTURES = frozenset(
+    {".avif", ".heic", ".heif", ".jxl", ".j2c", ".jpf", ".jpx", ".pgm", ".ppm", ".psd", ".tga"}
+) | {*(".cr2", ".dng", ".nef", ".raw", ".ecw", ".sid", ".img", ".vrt", ".nitf", ".ntf", ".h5", ".hdf", ".hdf5", ".nc")}
+HIDDEN = "hidden"
 CATALOG_SUFFIXES = frozenset({".json", ".geojson"})
 
 
@@ -47,6 +53,8 @@ class Findings:
     skipped: tuple[Skip, ...]
     roots: tuple[str, ...]
     """The given folders and files, absolute; a file known from before that lies in a root and is not found is gone."""
+    passed_over: Mapping[str, int] = field(default_factory=dict)
+    """Pictures in folders that were not looked at: how many by their suffix, and `HIDDEN` ones."""
 
 
 def printable(path: str) -> str:
@@ -58,7 +66,8 @@ def printable(path: str) -> str:
 
 
 def discover(places: Iterable[str | Path]) -> Findings:
-    """Walk ``places``. In folders only the suffixes of images count; a file named itself is always taken.
+    """Walk ``places``. In folders only the suffixes of images count, and other pictures are counted; a file named
+    itself is always taken.
 
     Links are followed; a folder that is reached twice is walked once. Order: by name, so that runs repeat.
     """
@@ -72,7 +81,7 @@ def discover(places: Iterable[str | Path]) -> Findings:
             roots.append(path)
             for found in walker.walk(path) if is_folder(path) else _one(path, skipped):
                 files.setdefault(found.path, found)
-    return Findings(tuple(files.values()), tuple(skipped), tuple(roots))
+    return Findings(tuple(files.values()), tuple(skipped), tuple(roots), dict(sorted(walker.passed_over.items())))
 
 
 def check_places(places: Iterable[str | Path]) -> None:
@@ -112,6 +121,7 @@ class _Walker:
     def __init__(self, skipped: list[Skip]) -> None:
         self._skipped = skipped
         self._visited: set[tuple[int, int]] = set()
+        self.passed_over: Counter[str] = Counter()
 
     def walk(self, folder: str) -> Iterator[FoundFile]:
         try:
@@ -133,8 +143,16 @@ class _Walker:
             if is_folder:
                 if not entry.name.startswith("."):
                     yield from self.walk(entry.path)
-            elif Path(entry.name).suffix.lower() in IMAGE_SUFFIXES and not entry.name.startswith("."):
+            elif self._is_meant(entry.name):
                 yield from _one(entry.path, self._skipped)
+
+    def _is_meant(self, name: str) -> bool:
+        """Whether a file of this name is looked at; a picture that is not is counted."""
+        suffix = Path(name).suffix.lower()
+        hidden = name.startswith(".")
+        if suffix in OTHER_PICTURES or (hidden and suffix in IMAGE_SUFFIXES):
+            self.passed_over[HIDDEN if hidden else suffix] += 1
+        return suffix in IMAGE_SUFFIXES and not hidden
 
 
 def _one(path: str, skipped: list[Skip]) -> Iterator[FoundFile]:

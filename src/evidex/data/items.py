@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 from evidex.data.acquired import taken_at
 from evidex.data.discover import printable
 from evidex.data.footprints import Footprint, Window
-from evidex.data.images import ENOUGH_TO_ENCODE, MAX_PIXELS, check_shown, decode_image, open_picture, upright_size
+from evidex.data.images import (
+    ENOUGH_TO_ENCODE,
+    MAX_PIXELS,
+    check_shown,
+    decode_image,
+    holds_more,
+    open_picture,
+    upright_size,
+)
 from evidex.data.remote import MOST_PICTURE, fetch, is_remote
 from evidex.data.rendering import Rendering, TileOptions
 from evidex.data.tiles import Raster, open_raster, raster_driver
@@ -52,6 +60,8 @@ class Item:
     rendering: Rendering | None = None
     windows: int = 1
     """How many windows the file is cut into, empty ones included."""
+    first_only: bool = False
+    """Whether the file holds more pictures, which are left out."""
     problem: str | None = None
     """Why this window could not be read."""
 
@@ -209,9 +219,9 @@ def _pieces(
 
 def _plain(path: str, options: ReadOptions, raster: Raster | None) -> Item:
     item = _opened(path, printable(path), options)
-    if item.acquired is None and raster is not None:
-        return replace(item, acquired=raster.acquired)
-    return item
+    if raster is None:
+        return item
+    return replace(item, acquired=item.acquired or raster.acquired, first_only=raster.has_pages)
 
 
 def _opened(source: bytes | str, name: str, options: ReadOptions) -> Item:
@@ -219,7 +229,7 @@ def _opened(source: bytes | str, name: str, options: ReadOptions) -> Item:
     picture = decode_image(source, max_pixels=options.max_pixels, name=name, at_least=ENOUGH_TO_ENCODE)
     with open_picture(source, name) as opened:
         width, height = upright_size(opened)
-        return Item(picture, width, height, acquired=taken_at(opened))
+        return Item(picture, width, height, acquired=taken_at(opened), first_only=holds_more(opened))
 
 
 def _whole(raster: Raster) -> Item:
@@ -257,6 +267,7 @@ def _item(raster: Raster, window: Window, stored: Window | None, picture: Image 
         crs=raster.crs,
         acquired=raster.acquired,
         rendering=raster.rendering,
+        first_only=raster.has_pages,
         windows=windows,
     )
 

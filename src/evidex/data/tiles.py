@@ -86,6 +86,11 @@ class Raster:
         return bool(self.source.overviews(self.rendering.bands[0]))
 
     @property
+    def has_pages(self) -> bool:
+        """Whether the file holds more pictures than this one, its overviews and masks aside."""
+        return len(self.source.subdatasets) > 1
+
+    @property
     def whole(self) -> Window:
         return Window(0, 0, self.width, self.height)
 

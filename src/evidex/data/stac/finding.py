@@ -60,7 +60,8 @@ def find(places: Iterable[str | Path], asset: str | None = None) -> Found:
             del assets[path]
         else:
             files[path] = file
-    return Found(tuple(files.values()), tuple(skipped), tuple(roots), assets, tuple(remarks), frozenset(read))
+    found = tuple(files.values()), tuple(skipped), tuple(roots), plain.passed_over
+    return Found(*found, assets, tuple(remarks), frozenset(read))
 
 
 def find_again(named: Mapping[Source, Collection[str]]) -> Found:
@@ -83,7 +84,7 @@ def find_again(named: Mapping[Source, Collection[str]]) -> Found:
     files = [state for state in states.values() if isinstance(state, FoundFile)]
     skipped += (state for state in states.values() if isinstance(state, Skip))
     told = {file.path: assets[file.path] for file in files}
-    return Found(tuple(files), tuple(skipped), (), told, tuple(remarks))
+    return Found(tuple(files), tuple(skipped), (), assets=told, remarks=tuple(remarks))
 
 
 def _documents(places: Iterable[str]) -> Iterator[str]:
