@@ -23,7 +23,7 @@ from evidex.data.images import (
 from evidex.data.remote import MOST_PICTURE, fetch, is_remote
 from evidex.data.rendering import Rendering, TileOptions
 from evidex.data.tiles import Raster, open_raster, raster_driver
-from evidex.errors import BlankImageError, ImageError, ImageTooLargeError, InputError
+from evidex.errors import BandsError, BlankImageError, ImageError, ImageTooLargeError, InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -97,9 +97,8 @@ def read_items(
     with ExitStack() as stack:
         try:
             raster = stack.enter_context(open_raster(path, options.tiles))
-        except ImageError:
-            # Pillow knows some TIFFs that GDAL refuses.
-            if options.tiles.bands is not None or not _pillow_opens(path):
+        except ImageError as error:
+            if not _is_for_pillow(path, options, error):
                 raise
             yield _plain(path, options, None)
             return
@@ -139,10 +138,8 @@ def read_whole(path: str, options: ReadOptions | None = None) -> Image:
                     if picture is None:
                         raise BlankImageError(_no_data(raster))
                     return check_shown(picture, f"'{name}'")
-        except BlankImageError:
-            raise  # Pillow would make a grey picture of it
-        except ImageError:
-            if options.tiles.bands is not None or not _pillow_opens(path):
+        except ImageError as error:
+            if not _is_for_pillow(path, options, error):
                 raise
     picture = decode_image(path, max_pixels=options.max_pixels, name=name, at_least=ENOUGH_TO_ENCODE)
     return check_shown(picture, f"'{name}'")
@@ -155,8 +152,8 @@ def opens_whole(path: str, options: ReadOptions) -> bool:
     try:
         with open_raster(path, options.tiles) as raster:
             return not (raster.is_large or raster.is_georeferenced) and raster.is_plain
-    except ImageError:
-        if options.tiles.bands is not None or not _pillow_opens(path):
+    except ImageError as error:
+        if not _is_for_pillow(path, options, error):
             raise
         return True
 
@@ -272,8 +269,12 @@ def _item(raster: Raster, window: Window, stored: Window | None, picture: Image 
     )
 
 
-def _pillow_opens(path: str) -> bool:
-    """Whether Pillow can tell the size: a file that neither reader opens keeps the first one's reason."""
+def _is_for_pillow(path: str, options: ReadOptions, refusal: ImageError) -> bool:
+    """Whether Pillow may read what GDAL did not: it knows some TIFFs that GDAL refuses. Of what is blank it would make
+    a grey picture, of unknown bands one that nobody asked for. What neither opens keeps the first one's reason.
+    """
+    if options.tiles.bands is not None or isinstance(refusal, (BlankImageError, BandsError)):
+        return False
     try:
         with open_picture(path) as opened:
             return opened.size[0] > 0
