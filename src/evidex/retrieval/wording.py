@@ -16,6 +16,7 @@ HEADLINES = {
     Level.NOTHING_ASKED: "There is nothing to look for in this",
     Level.OUT_OF_DOMAIN: "The model does not know this",
     Level.NO_MATCH: "Probably nothing here matches",
+    Level.UNSURE: "Not sure enough for your guarantee",
     Level.UNJUDGED: "The nearest things in the archive",
     Level.LOOK_TWICE: "Perhaps: look twice",
     Level.PLAUSIBLE: "Plausible matches",
@@ -29,6 +30,10 @@ _NOTHING_ASKED = (
 _UNPROMISED = (
     "Answers as unsure as this one are wrong more often than 'evidex calibrate' was asked to allow, so it is not "
     "given; the hits may be right all the same."
+)
+_LAPSED = (
+    "What 'evidex calibrate' guaranteed was of other rows than the gallery holds now, so it holds no more; "
+    "calibrate again."
 )
 _SCARCE = ("few", "hardly", "barely", "scarcely")  # not denied, yet as little understood
 _NEAREST = "The hits are the nearest things in the archive, not an answer."
@@ -58,7 +63,7 @@ def explanation(standing: Standing, searched: int, emptiness: str | None) -> str
         _left_out(reading) if leaves_out else "",
         _denied(reading) if Reason.NEGATED in standing.reasons[1:] and not level.refused else "",
         offered(reading),
-        _NEAREST if level.refused else "",
+        _NEAREST if level.refused and level is not Level.UNSURE else "",
     )
     return " ".join(filter(None, parts))
 
@@ -73,10 +78,10 @@ def _sentence(standing: Standing, searched: int) -> str:
             return "Even the nearest thing here is hardly like your question."
         case (Reason.NEGATED,):
             return _denied(reading)
-        case (Reason.LITTLE_EVIDENCE,) if standing.unpromised:
-            return _UNPROMISED
         case (Reason.LITTLE_EVIDENCE,):
             return "Hardly anything here is like your question."
+        case (Reason.BEYOND_GUARANTEE,):
+            return _UNPROMISED
         case (Reason.SEVERAL_PARTS,):
             return (
                 "How far to trust the hits is not known: no calibration is of questions in several parts, and what "
@@ -113,6 +118,7 @@ def details(standing: Standing, hits: Sequence[Hit], change: Refinement | None) 
                 _usual(standing),
                 _chance(standing),
                 _again(standing, len(hits), change),
+                _LAPSED if standing.lapsed else "",
                 *(_DOUBTS[reason] for reason in standing.reasons[1:] if reason in _DOUBTS),
             ),
         )
