@@ -47,6 +47,21 @@ def test_a_folder_without_pictures_is_refused_and_nothing_is_made(evidex: Runner
     assert not (tmp_path / "new").exists()
 
 
+def test_a_folder_that_is_gone_is_pruned_by_its_name(evidex: Runner, model: Path, tmp_path: Path) -> None:
+    write_images(tmp_path / "gone", 2)
+    gallery = tmp_path / "gallery"
+    evidex("index", tmp_path / "gone", "--gallery", gallery, "--model", model, "--workers", 1)
+    shutil.rmtree(tmp_path / "gone")
+    words = ("index", tmp_path / "gone", "--gallery")
+    assert "gone' does not exist; give a folder" in evidex(*words, gallery).complaint
+    assert "gone' does not exist; give a folder" in evidex(*words, tmp_path / "new", "--prune").complaint
+    assert not (tmp_path / "new").exists()
+    refused = evidex(*words, gallery, "--prune")
+    assert (refused.code, "2 of the 2 files that the gallery holds" in refused.err) == (2, True)
+    done = evidex(*words, gallery, "--prune", "--force", "--tile", 256)
+    assert (done.code, "2 pruned" in done.out, len(Gallery.open(gallery))) == (0, True, 0)
+
+
 def test_pictures_that_are_passed_over_are_told(evidex: Runner, model: Path, tmp_path: Path) -> None:
     archive = write_images(tmp_path / "mixed", 3)[0].parent
     first, *_, last = sorted(archive.iterdir())
@@ -133,7 +148,8 @@ def test_an_empty_folder_prunes_nothing_unless_forced(evidex: Runner, model: Pat
     assert "disk': 12 of the 12 files that the gallery holds from there are gone" in refused
     assert "nothing was changed; add --force" in refused
     (tmp_path / "disk").rmdir()
-    assert "disk' does not exist" in evidex(*words, "--prune").complaint
+    assert "disk' does not exist" in evidex(*words).complaint
+    assert "disk': 12 of the 12 files" in evidex(*words, "--prune").complaint
     assert (Gallery.open(gallery).version, len(Gallery.open(gallery))) == (before, 12)
     (tmp_path / "disk").mkdir()
     done = evidex(*words, "--prune", "--force")

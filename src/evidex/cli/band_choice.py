@@ -56,7 +56,7 @@ def _files_and_pictures(places: Sequence[str]) -> tuple[list[str], list[str]]:
 
     if any(map(is_catalog, places)):  # it tells its bands item by item
         return [], []
-    files = [file.path for file in discover(places).files]
+    files = [file.path for file in discover(places, gone=True).files]
     return files, [path for path in files if Path(path).suffix.lower() in IMAGE_SUFFIXES - RASTER_SUFFIXES]
 
 

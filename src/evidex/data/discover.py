@@ -65,30 +65,33 @@ def printable(path: str) -> str:
         return path.encode("utf-8", "backslashreplace").decode()
 
 
-def discover(places: Iterable[str | Path]) -> Findings:
+def discover(places: Iterable[str | Path], *, gone: bool = False) -> Findings:
     """Walk ``places``. In folders only the suffixes of images count, and other pictures are counted; a file named
     itself is always taken.
 
-    Links are followed; a folder that is reached twice is walked once. Order: by name, so that runs repeat.
+    Links are followed; a folder that is reached twice is walked once. Order: by name, so that runs repeat. A place that
+    does not exist is refused, or with ``gone`` a root without files.
     """
     files: dict[str, FoundFile] = {}
     skipped: list[Skip] = []
     roots: list[str] = []
     walker = _Walker(skipped)
     for place in places:
-        for root in expanded(os.fspath(place)):
+        for root in expanded(os.fspath(place), gone=gone):
             path = os.path.normpath(Path(root).absolute())
             roots.append(path)
+            if gone and not os.path.lexists(path):
+                continue
             for found in walker.walk(path) if is_folder(path) else _one(path, skipped):
                 files.setdefault(found.path, found)
     return Findings(tuple(files.values()), tuple(skipped), tuple(roots), dict(sorted(walker.passed_over.items())))
 
 
-def check_places(places: Iterable[str | Path]) -> None:
+def check_places(places: Iterable[str | Path], *, gone: bool = False) -> None:
     """Raise InputError for a place that does not exist, before anything is made for the others."""
     for place in places:
         if not is_remote(os.fspath(place)):
-            expanded(os.fspath(place))
+            expanded(os.fspath(place), gone=gone and not is_catalog(place))
 
 
 def is_catalog(place: str | Path) -> bool:
@@ -105,8 +108,11 @@ def find_file(path: str) -> FoundFile | Skip:
     return next(_one(path, skipped), None) or skipped[0]
 
 
-def expanded(place: str) -> list[str]:
-    """What a given place names: itself, or what matches it as a pattern; InputError where there is nothing."""
+def expanded(place: str, *, gone: bool = False) -> list[str]:
+    """What a given place names: itself, or what matches it as a pattern; InputError where there is nothing.
+
+    With ``gone`` a place that is no pattern need not be there.
+    """
     if os.path.lexists(place):
         return [place]
     if glob.has_magic(place):
@@ -114,6 +120,8 @@ def expanded(place: str) -> list[str]:
         if matches:
             return matches
         raise InputError(f"nothing matches '{printable(place)}'; check the pattern")
+    if gone:
+        return [place]
     raise InputError(f"'{printable(place)}' does not exist; give a folder, a file or a pattern")
 
 
