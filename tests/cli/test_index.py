@@ -14,8 +14,9 @@ import pytest
 import rasterio
 from PIL import Image
 
+from evidex.encoders.model import load_model
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.indexing import run
+from evidex.retrieval.indexing import IndexOptions, run
 from tests.cli.running import Runner
 from tests.retrieval.archive import tiny_model, write_images, write_raster
 from tests.retrieval.indexing.in_process import Pool
@@ -45,6 +46,20 @@ def test_a_folder_without_pictures_is_refused_and_nothing_is_made(evidex: Runner
     done = evidex("index", tmp_path / "notes", "--gallery", target, "--model", model)
     assert done.complaint.endswith("folders of them; unpack 'SCENES.tar' first, packed files are not read")
     assert not (tmp_path / "new").exists()
+
+
+def test_where_a_first_index_ended_before_it_calibrated_a_search_says_index_again_and_that_helps(
+    evidex: Runner, model: Path, tmp_path: Path
+) -> None:
+    write_images(tmp_path / "scenes", 40)
+    made = Gallery.create(tmp_path / "g", load_model(str(model)), source=str(model))
+    made.add(tmp_path / "scenes", options=IndexOptions(workers=1))  # as a kill after the last commit leaves it
+    search = ("search", "a river", "--gallery", tmp_path / "g", "--json")
+    answer = json.loads(evidex(*search).out)
+    assert answer["reasons"] == ["not_calibrated"]
+    assert "if its indexing was stopped, index again" in answer["explanation"]
+    assert evidex("index", tmp_path / "scenes", "--gallery", tmp_path / "g", "--workers", 1).code == 0
+    assert "not_calibrated" not in json.loads(evidex(*search).out)["reasons"]
 
 
 def test_a_folder_that_is_gone_is_pruned_by_its_name(evidex: Runner, model: Path, tmp_path: Path) -> None:

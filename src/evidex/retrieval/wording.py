@@ -89,7 +89,8 @@ def _sentence(standing: Standing, searched: int) -> str:
             )
         case (Reason.NOT_CALIBRATED,):
             few = searched <= LEAST_QUERIES
-            remedy = "so few rows need known questions for that" if few else "run 'evidex calibrate'"
+            again = "if its indexing was stopped, index again, else run 'evidex calibrate'"
+            remedy = "so few rows need known questions for that" if few else again
             return f"How far to trust the hits is not known: the gallery is not calibrated for such queries; {remedy}."
         case (Reason.UNCERTAIN_AT_FIRST,):
             return "Little here is like your question, so it was asked again in similar words; look at the hits."
