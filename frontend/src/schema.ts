@@ -268,7 +268,7 @@ export interface Problem {
   error: string;
 }
 
-export type Reason = "nothing_searched" | "nothing_asked" | "new_words" | "below_floor" | "little_evidence" | "beyond_guarantee" | "several_parts" | "not_calibrated" | "uncertain_at_first" | "ignored_words" | "negated" | "read_in_part" | "few_alike" | "faint" | "others_surer";
+export type Reason = "nothing_searched" | "nothing_asked" | "new_words" | "below_floor" | "little_evidence" | "beyond_guarantee" | "several_parts" | "not_calibrated" | "uncertain_at_first" | "ignored_words" | "negated" | "counted" | "state" | "read_in_part" | "few_alike" | "faint" | "others_surer";
 
 export interface RefinementOut {
   copies: number;

@@ -61,6 +61,8 @@ class Reason(StrEnum):
     UNCERTAIN_AT_FIRST = "uncertain_at_first"
     IGNORED_WORDS = "ignored_words"
     NEGATED = "negated"
+    COUNTED = "counted"
+    STATE = "state"
     READ_IN_PART = "read_in_part"
     FEW_ALIKE = "few_alike"
     FAINT = "faint"
@@ -79,6 +81,8 @@ _LEVELS = {
     Reason.UNCERTAIN_AT_FIRST: Level.LOOK_TWICE,
     Reason.IGNORED_WORDS: Level.LOOK_TWICE,
     Reason.NEGATED: Level.LOOK_TWICE,
+    Reason.COUNTED: Level.LOOK_TWICE,
+    Reason.STATE: Level.LOOK_TWICE,
     Reason.READ_IN_PART: Level.LOOK_TWICE,
     Reason.FEW_ALIKE: Level.LOOK_TWICE,
     Reason.FAINT: Level.LOOK_TWICE,
@@ -230,6 +234,8 @@ class Case:
             Reason.UNCERTAIN_AT_FIRST: self.asks_again and percentile >= 1 - REFINE_RATIO,
             Reason.IGNORED_WORDS: not out_of_domain and bool(self._strange),
             Reason.NEGATED: self.reading.negated is not None,
+            Reason.COUNTED: self.reading.counted is not None,
+            Reason.STATE: self.reading.state is not None,
             Reason.READ_IN_PART: self.reading.in_part,
             Reason.FEW_ALIKE: judged is not None and self._has_few_alike,
             Reason.FAINT: self.bar.is_faint(final.scores),

@@ -56,12 +56,10 @@ def explanation(standing: Standing, searched: int, emptiness: str | None) -> str
     if standing.reasons[:1] == (Reason.NOTHING_ASKED,):
         return _NOTHING_ASKED
     reading, level = standing.reading, standing.level
-    leaves_out = Reason.IGNORED_WORDS in standing.reasons[1:] and not level.refused
     parts = (
         mended_words(reading),
         _sentence(standing, searched),
-        _left_out(reading) if leaves_out else "",
-        _denied(reading) if Reason.NEGATED in standing.reasons[1:] and not level.refused else "",
+        *(say(reading) for reason, say in _ALSO.items() if reason in standing.reasons[1:] and not level.refused),
         offered(reading),
         _NEAREST if level.refused and level is not Level.UNSURE else "",
     )
@@ -76,8 +74,8 @@ def _sentence(standing: Standing, searched: int) -> str:
             return f"{unlearned(reading, reading.new_words)}, nor anything like it."
         case (Reason.BELOW_FLOOR,):
             return "Even the nearest thing here is hardly like your question."
-        case (Reason.NEGATED,):
-            return _denied(reading)
+        case (reason,) if reason in _ALSO:
+            return _ALSO[reason](reading)
         case (Reason.LITTLE_EVIDENCE,):
             return "Hardly anything here is like your question."
         case (Reason.BEYOND_GUARANTEE,):
@@ -94,8 +92,6 @@ def _sentence(standing: Standing, searched: int) -> str:
             return f"How far to trust the hits is not known: the gallery is not calibrated for such queries; {remedy}."
         case (Reason.UNCERTAIN_AT_FIRST,):
             return "Little here is like your question, so it was asked again in similar words; look at the hits."
-        case (Reason.IGNORED_WORDS,):
-            return _left_out(reading)
         case (Reason.READ_IN_PART,):
             return "Only the beginning of your question was read; the model takes no longer ones."
         case (Reason.FEW_ALIKE,):
@@ -197,6 +193,23 @@ def _denied(reading: Reading) -> str:
     if denied.lower().startswith(_SCARCE):
         return f"{said}, however much there is of it."
     return f"{said}; put a minus before what is not wanted, as in '-river'."
+
+
+def _counted(reading: Reading) -> str:
+    return f"You asked for '{reading.counted}', and the model hardly tells how many there are; count for yourself."
+
+
+def _in_any_state(reading: Reading) -> str:
+    return f"The model hardly learned '{reading.state}'; the hits may be in any state."
+
+
+_ALSO = {
+    Reason.IGNORED_WORDS: _left_out,
+    Reason.NEGATED: _denied,
+    Reason.COUNTED: _counted,
+    Reason.STATE: _in_any_state,
+}
+"""Doubts that are told even beside one that weighs more."""
 
 
 def unlearned(reading: Reading, words: tuple[str, ...]) -> str:
