@@ -170,7 +170,7 @@ export interface ItemOut {
   sha256: string;
 }
 
-export type Level = "empty" | "nothing_asked" | "out_of_domain" | "no_match" | "unjudged" | "look_twice" | "plausible" | "good";
+export type Level = "empty" | "nothing_asked" | "out_of_domain" | "no_match" | "unsure" | "unjudged" | "look_twice" | "plausible" | "good";
 
 export interface LimitsOut {
   top: number;
@@ -268,7 +268,7 @@ export interface Problem {
   error: string;
 }
 
-export type Reason = "nothing_searched" | "nothing_asked" | "new_words" | "below_floor" | "little_evidence" | "several_parts" | "not_calibrated" | "uncertain_at_first" | "ignored_words" | "negated" | "read_in_part" | "few_alike" | "faint" | "others_surer";
+export type Reason = "nothing_searched" | "nothing_asked" | "new_words" | "below_floor" | "little_evidence" | "beyond_guarantee" | "several_parts" | "not_calibrated" | "uncertain_at_first" | "ignored_words" | "negated" | "counted" | "state" | "read_in_part" | "few_alike" | "faint" | "others_surer";
 
 export interface RefinementOut {
   copies: number;

@@ -49,6 +49,10 @@ class BlankImageError(ImageError):
     """One image shows nothing: all its pixels are empty or alike."""
 
 
+class BandsError(ImageError):
+    """One scene has bands of which nobody said which to show."""
+
+
 class ModelError(InputError):
     """Model files are missing, foreign or do not fit the architecture."""
 
@@ -125,6 +129,7 @@ _OUTCOMES: dict[type[EvidexError], Outcome] = {
     ImageError: Outcome(2, 415),
     ImageTooLargeError: Outcome(2, 413),
     BlankImageError: Outcome(2, 422),
+    BandsError: Outcome(2, 415),
     ModelError: Outcome(2, 500),
     MissingPackageError: Outcome(2, 500),
     GalleryError: Outcome(2, 503),

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasterio
 from PIL import Image
 
+from evidex.encoders.model import load_model
 from evidex.retrieval.gallery import Gallery
-from evidex.retrieval.indexing import run
+from evidex.retrieval.indexing import IndexOptions, run
 from tests.cli.running import Runner
 from tests.retrieval.archive import tiny_model, write_images, write_raster
 from tests.retrieval.indexing.in_process import Pool
@@ -42,8 +44,76 @@ def test_a_folder_without_pictures_is_refused_and_nothing_is_made(evidex: Runner
     assert "unpack" not in done.complaint
     (tmp_path / "notes" / "SCENES.tar").write_bytes(b"packed")
     done = evidex("index", tmp_path / "notes", "--gallery", target, "--model", model)
-    assert done.complaint.endswith("folders that hold some; unpack 'SCENES.tar' first, packed files are not read")
+    assert done.complaint.endswith("folders of them; unpack 'SCENES.tar' first, packed files are not read")
     assert not (tmp_path / "new").exists()
+
+
+def test_where_a_first_index_ended_before_it_calibrated_a_search_says_index_again_and_that_helps(
+    evidex: Runner, model: Path, tmp_path: Path
+) -> None:
+    write_images(tmp_path / "scenes", 40)
+    made = Gallery.create(tmp_path / "g", load_model(str(model)), source=str(model))
+    made.add(tmp_path / "scenes", options=IndexOptions(workers=1))  # as a kill after the last commit leaves it
+    search = ("search", "a river", "--gallery", tmp_path / "g", "--json")
+    answer = json.loads(evidex(*search).out)
+    assert answer["reasons"] == ["not_calibrated"]
+    assert "if its indexing was stopped, index again" in answer["explanation"]
+    assert evidex("index", tmp_path / "scenes", "--gallery", tmp_path / "g", "--workers", 1).code == 0
+    assert "not_calibrated" not in json.loads(evidex(*search).out)["reasons"]
+
+
+def test_a_folder_that_is_gone_is_pruned_by_its_name(evidex: Runner, model: Path, tmp_path: Path) -> None:
+    write_images(tmp_path / "gone", 2)
+    gallery = tmp_path / "gallery"
+    evidex("index", tmp_path / "gone", "--gallery", gallery, "--model", model, "--workers", 1)
+    shutil.rmtree(tmp_path / "gone")
+    words = ("index", tmp_path / "gone", "--gallery")
+    assert "gone' does not exist; give a folder" in evidex(*words, gallery).complaint
+    assert "gone' does not exist; give a folder" in evidex(*words, tmp_path / "new", "--prune").complaint
+    assert not (tmp_path / "new").exists()
+    refused = evidex(*words, gallery, "--prune")
+    assert (refused.code, "2 of the 2 files that the gallery holds" in refused.err) == (2, True)
+    done = evidex(*words, gallery, "--prune", "--force", "--tile", 256)
+    assert (done.code, "2 pruned" in done.out, len(Gallery.open(gallery))) == (0, True, 0)
+
+
+def test_pictures_that_are_passed_over_are_told(evidex: Runner, model: Path, tmp_path: Path) -> None:
+    archive = write_images(tmp_path / "mixed", 3)[0].parent
+    first, *_, last = sorted(archive.iterdir())
+    with Image.open(first) as picture:
+        picture.save(archive / "scan.bmp")
+        with Image.open(last) as second:
+            picture.convert("RGB").save(archive / "loop.gif", save_all=True, append_images=[second.convert("RGB")])
+            picture.save(archive / "pages.tif", save_all=True, append_images=[second])
+    for name in ("a.heic", "b.HEIC", "c.img", ".d.png", "notes.txt"):
+        (archive / name).write_bytes(b"whatever it holds")
+    report = tmp_path / "report.json"
+    words = ("index", archive, "--gallery", tmp_path / "gallery", "--model", model, "--workers", 1)
+    done = evidex(*words, "--report", report)
+    assert (done.code, "6 files found: 6 added" in done.out) == (0, True)
+    told = " ".join(done.out.split())
+    assert "passed over 3 files of kinds that are not indexed: .heic 2, .img 1, and 1 picture whose name begins" in told
+    several = {Path(remark["name"]).name for remark in json.loads(report.read_text())["remarks"]}
+    assert several == {"loop.gif", "pages.tif"}
+    assert json.loads(report.read_text())["passed_over"] == {".heic": 2, ".img": 1, "hidden": 1}
+    for file in archive.iterdir():
+        if file.suffix.lower() not in (".heic", ".img"):
+            file.unlink()
+    alone = evidex("index", archive, "--gallery", tmp_path / "other", "--model", model)
+    assert "nothing to index was found; passed over 3 files of kinds that are not indexed: .heic 2" in alone.complaint
+
+
+def test_overviews_and_masks_of_a_scene_are_no_further_pictures(evidex: Runner, model: Path, tmp_path: Path) -> None:
+    values = np.random.default_rng(0).integers(0, 255, (3, 1200, 1400), np.uint8)
+    (tmp_path / "scenes").mkdir()
+    scene = write_raster(tmp_path / "scenes" / "scene.tif", values)
+    with rasterio.open(scene, "r+") as source:
+        assert not source.subdatasets
+        source.build_overviews([2, 4])
+        source.write_mask(np.full((1200, 1400), 255, np.uint8))
+    report = tmp_path / "report.json"
+    evidex("index", scene.parent, "--gallery", tmp_path / "g", "--model", model, "--workers", 1, "--report", report)
+    assert json.loads(report.read_text())["remarks"] == []
 
 
 def test_unreadable_files_alone_are_refused_with_the_commonest_reason(
@@ -93,7 +163,8 @@ def test_an_empty_folder_prunes_nothing_unless_forced(evidex: Runner, model: Pat
     assert "disk': 12 of the 12 files that the gallery holds from there are gone" in refused
     assert "nothing was changed; add --force" in refused
     (tmp_path / "disk").rmdir()
-    assert "disk' does not exist" in evidex(*words, "--prune").complaint
+    assert "disk' does not exist" in evidex(*words).complaint
+    assert "disk': 12 of the 12 files" in evidex(*words, "--prune").complaint
     assert (Gallery.open(gallery).version, len(Gallery.open(gallery))) == (before, 12)
     (tmp_path / "disk").mkdir()
     done = evidex(*words, "--prune", "--force")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
+from PIL import Image
 
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
@@ -46,6 +47,16 @@ def test_a_scene_without_it_says_so_and_its_map_is_flat(evidex: Runner, scenes: 
     assert done.out.splitlines()[0] == "Nothing here looks like storage tanks"
     with rasterio.open(tmp_path / "heat.tif") as written:
         assert not written.read(1).any()
+
+
+@pytest.mark.parametrize("ending", ["png", "tif"])
+def test_a_scene_of_one_colour_is_called_that(evidex: Runner, tmp_path: Path, ending: str) -> None:
+    Image.new("RGB", (300, 200), (0, 0, 0)).save(tmp_path / f"black.{ending}")
+    done = evidex("locate", "storage tanks", tmp_path / f"black.{ending}", "--json")
+    found = json.loads(done.out)
+    assert (done.code, found["finding"], found["windows"]) == (0, "empty", 0)
+    assert found["headline"] == "There is nothing to see in this scene"
+    assert found["explanation"] == "All its pixels are empty or of one colour."
 
 
 def test_a_folder_is_looked_through_the_likest_first_and_bad_files_are_told(

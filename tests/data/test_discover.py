@@ -27,6 +27,12 @@ def test_folders_give_images_by_name_and_leave_out_what_is_hidden_or_no_image(tm
     assert _names(tmp_path) == ["a.png", "b.JPG", "c.tif"]
 
 
+def test_pictures_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    _write(tmp_path, "a.bmp", "b.GIF", "c.heic", "deep/d.HEIC", "deep/.e.png", ".DS_Store", "notes.txt", "f.img.xml")
+    assert _names(tmp_path) == ["a.bmp", "b.GIF"]
+    assert discover([tmp_path]).passed_over == {".heic": 2, "hidden": 1}
+
+
 def test_a_file_named_itself_is_taken_whatever_its_name(tmp_path: Path) -> None:
     _write(tmp_path, "scene.dat", ".hidden.png")
     assert _names(tmp_path / "scene.dat", tmp_path / ".hidden.png") == ["scene.dat", ".hidden.png"]

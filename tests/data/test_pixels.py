@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from evidex.data import pixels
 from evidex.data.datasets import Dataset, load_dataset
 from evidex.data.pixels import content_digests, prepared_pixels
 from evidex.errors import ImageError
@@ -67,3 +70,43 @@ def test_a_picture_that_cannot_be_read_leaves_no_half_file_behind(dataset: Datas
     with pytest.raises(ImageError, match=dataset.records[3].filename):
         prepared_pixels(dataset, Preparing(), SIZE, "small", directory=tmp_path)
     assert list((tmp_path / "pixels").iterdir()) == []
+
+
+def test_what_was_used_least_recently_goes_first_and_what_is_in_use_stays(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 5 * 3 * SIZE * SIZE
+    monkeypatch.setattr(pixels, "MOST_BYTES", 3 * size)
+    folder = tmp_path / "pixels"
+
+    def kept() -> set[str]:
+        return {path.name for path in folder.glob("*.u8")}
+
+    first = prepared_pixels(dataset, Preparing(), SIZE, "first", directory=tmp_path)
+    (own,) = kept()
+    os.utime(folder / own, (0, 0))  # the oldest, but in use
+    for age, name in ((300, "old"), (100, "young"), (200, "middle")):
+        (folder / f"{name}.u8").write_bytes(bytes(size))
+        os.utime(folder / f"{name}.u8", (time.time() - age,) * 2)
+    (folder / ".lost.1").write_bytes(b"of a run that was killed")
+    os.utime(folder / ".lost.1", (time.time() - 100_000,) * 2)
+    (folder / ".made.2").write_bytes(b"of a run that is at work")
+    prepared_pixels(dataset, Preparing(), SIZE, "second", directory=tmp_path)
+    assert {own, "young.u8"} < kept()
+    assert len(kept()) == 3
+    assert {path.name for path in folder.glob(".*")} == {".made.2"}
+    again = Preparing()
+    assert np.array_equal(prepared_pixels(dataset, again, SIZE, "first", directory=tmp_path), first)
+    assert again.count == 0
+    assert (folder / own).stat().st_mtime > time.time() - 50  # used, so it is no old one any more
+
+
+def test_a_file_that_another_run_takes_away_is_made_anew(dataset: Dataset, tmp_path: Path) -> None:
+    first = prepared_pixels(dataset, Preparing(), SIZE, "small", directory=tmp_path)
+    before = first.copy()
+    for path in (tmp_path / "pixels").iterdir():
+        path.unlink()
+    assert np.array_equal(first, before)  # what is open stays readable
+    again = Preparing()
+    assert np.array_equal(prepared_pixels(dataset, again, SIZE, "small", directory=tmp_path), before)
+    assert again.count == 5

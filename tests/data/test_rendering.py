@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasterio
 
-from evidex.data.items import ReadOptions, read_items
+from evidex.data.items import ReadOptions, read_items, read_whole
 from evidex.data.rendering import Rendering, TileOptions, is_flat, to_bytes
-from evidex.errors import ImageError, InputError
+from evidex.errors import BandsError, ImageError, InputError
 from tests.retrieval.archive import write_raster
 
 
@@ -49,6 +50,44 @@ def test_bands_are_chosen_by_name_by_colour_or_refused(tmp_path: Path) -> None:
     assert np.array_equal(np.asarray(item.picture), values[[3, 2, 1]].transpose(1, 2, 0))
     with pytest.raises(ImageError, match="not 14"):
         list(read_items(str(path), ReadOptions(TileOptions(bands=(14, 3, 2)))))
+
+
+@pytest.mark.parametrize("placed", [True, False])
+def test_a_fourth_band_that_only_is_called_alpha_is_not_taken_for_it(tmp_path: Path, placed: bool) -> None:
+    """Writers call the fourth of four 8-bit bands alpha unless they are told what it is."""
+    values = np.random.default_rng(5).integers(1, 255, (4, 96, 96), dtype=np.uint8)
+    values[3, :40] = 0  # water, in near infrared
+    where = {} if placed else {"crs": None, "transform": None}
+    path = write_raster(tmp_path / "infrared.tif", values, tiled=False, **where)
+    with rasterio.open(path) as source:
+        assert source.colorinterp[3].name == "alpha"
+    for read in (lambda: list(read_items(str(path), ReadOptions())), lambda: [read_whole(str(path))]):
+        with pytest.raises(BandsError, match="has 4 bands, and band 4 is called alpha but looks like a picture"):
+            read()
+    (item,) = read_items(str(path), ReadOptions(TileOptions(bands=(1, 2, 3))))
+    assert np.array_equal(np.asarray(item.picture), values[:3].transpose(1, 2, 0))
+
+
+@pytest.mark.parametrize("inside", [255, 128])
+@pytest.mark.parametrize("placed", [True, False])
+def test_alpha_says_where_there_is_something_to_see(tmp_path: Path, placed: bool, inside: int) -> None:
+    values = np.random.default_rng(6).integers(1, 255, (4, 96, 96), dtype=np.uint8)
+    values[3] = inside
+    values[3, :40] = 0
+    values[3, 40] = np.arange(96)  # a soft edge
+    where = {} if placed else {"crs": None, "transform": None}
+    path = write_raster(tmp_path / "mosaic.tif", values, tiled=False, **where)
+    (item,) = read_items(str(path), ReadOptions())
+    shown = np.asarray(item.picture)
+    assert not shown[:40].any()
+    assert (shown[41:] > 0).mean() > 0.9
+
+
+def test_a_fourth_band_beside_declared_colours_needs_no_choice(tmp_path: Path) -> None:
+    values = np.random.default_rng(7).integers(1, 255, (4, 96, 96), dtype=np.uint8)
+    path = write_raster(tmp_path / "declared.tif", values, tiled=False, photometric="RGB", ALPHA="NO")
+    (item,) = read_items(str(path), ReadOptions())
+    assert np.array_equal(np.asarray(item.picture), values[:3].transpose(1, 2, 0))
 
 
 @pytest.mark.parametrize(

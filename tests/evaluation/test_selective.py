@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from evidex.errors import InputError
 from evidex.evaluation import auroc, selective
+from evidex.evaluation.selective import auroc_error
 
 
 def enumerated_aurc(uncertainty: NDArray[Any], correct: NDArray[Any]) -> float:
@@ -107,6 +108,21 @@ def test_two_groups() -> None:
     naive = np.mean([(a > b) + 0.5 * (a == b) for a in high for b in low])
     assert auroc(high, low) == pytest.approx(naive, rel=1e-13)
     assert math.isnan(auroc([], low))
+
+
+def test_the_error_of_an_area_is_what_it_strays_by() -> None:
+    """Against many draws; where five answers are right or wrong together, and their scores are, it strays further."""
+    rng = np.random.default_rng(8)
+    for same in (1, 5):
+        areas, errors = [], []
+        for _ in range(400):
+            right = np.repeat(rng.random(120 // same) < 0.6, same)
+            score = np.repeat(rng.normal(size=120 // same), same) - 0.8 * right + 0.1 * rng.normal(size=120)
+            areas.append(selective(score, right).auroc)
+            errors.append(auroc_error(score, right, np.repeat(np.arange(120 // same), same)))
+        assert np.mean(errors) == pytest.approx(np.std(areas), rel=0.15)
+    assert auroc_error([0.1, 0.2, 0.3], [1, 1, 0], [0, 1, 2]) == pytest.approx(math.sqrt(4 / 24))
+    assert math.isnan(auroc_error([0.1, 0.2], [1, 1], [0, 1]))
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,8 @@ def test_calibration_with_labels_gives_a_guarantee(gallery: Gallery) -> None:
     assert Retriever(gallery).search(text=texts[0]).guarantee is None
 
 
-def test_what_is_refused_for_a_guarantee_alone_says_so(gallery: Gallery) -> None:
+def test_what_is_refused_for_a_guarantee_alone_says_so_until_it_lapses(tmp_path: Path) -> None:
+    gallery = arbitrary_gallery(tmp_path / "gallery", tiny_model(), 80)
     texts = [f"{word} number {n}" for n in range(40) for word in WORDS]
     found = Retriever(gallery).search_batch(texts=texts, top=20)
     order = np.argsort([answer.uncertainty for answer in found])
@@ -74,7 +75,20 @@ def test_what_is_refused_for_a_guarantee_alone_says_so(gallery: Gallery) -> None
     sure, unsure = (retriever.search(text=texts[order[rank]], top=20) for rank in (0, 9 * len(order) // 10))
     assert (sure.verdict == "abstained", unsure.verdict) == (False, "abstained")
     assert "wrong more often than 'evidex calibrate' was asked to allow" in unsure.explanation
+    assert (unsure.headline, unsure.json()["standing"]) == ("Not sure enough for your guarantee", "unsure")
+    assert (unsure.json()["reasons"][0], unsure.json()["tone"]) == ("beyond_guarantee", "abstained")
+    assert "nearest things" not in unsure.explanation
     assert "asked to allow" not in sure.explanation
+    assert not any("guaranteed" in line for line in sure.details)
+    some = Filters(glob="*")
+    assert retriever.search(text=unsure.query, top=20, filters=some).headline == unsure.headline
+
+    vector = _unit(np.random.default_rng(1).standard_normal((1, 32)))
+    gallery.append([Row(item_id("one more"), "one more", "image", f"{99:064x}")], vector)
+    for filters in (Filters(), some):
+        now = retriever.search(text=unsure.query, top=20, filters=filters)
+        assert (now.verdict == "abstained", now.guarantee) == (False, None)
+        assert "What 'evidex calibrate' guaranteed was of other rows than the gallery holds now" in str(now.details)
 
 
 def test_a_guarantee_is_made_only_of_searches_like_those_it_was_tested_on(tmp_path: Path) -> None:

@@ -149,6 +149,12 @@ HALF_KNOWN = replace(OUT_OF_DOMAIN, mostly_known=True)
             [Reason.LITTLE_EVIDENCE, Reason.UNCERTAIN_AT_FIRST, Reason.FAINT, Reason.OTHERS_SURER],
         ),
         (
+            replace(PLAIN, judged=replace(SURE, unsupported=True, unpromised=True), bar=Bar(0.2)),  # well supported
+            Level.UNSURE,
+            "abstained",
+            [Reason.BEYOND_GUARANTEE],
+        ),
+        (
             replace(PLAIN, judged=replace(SURE, percentile=0.86), first=_found(0.45)),  # little is alike, the best too
             Level.LOOK_TWICE,
             "answered",
@@ -189,7 +195,8 @@ HALF_KNOWN = replace(OUT_OF_DOMAIN, mostly_known=True)
 def test_the_weightiest_reason_decides(case: Case, level: Level, verdict: str, reasons: list[Reason]) -> None:
     standing = case.standing(case.first)
     assert (standing.level, standing.verdict, list(standing.reasons)) == (level, verdict, reasons)
-    assert not (case.asks_again and standing.level.refused and Reason.LITTLE_EVIDENCE not in standing.reasons)
+    by_calibration = {Reason.LITTLE_EVIDENCE, Reason.BEYOND_GUARANTEE} & set(standing.reasons)
+    assert not (case.asks_again and standing.level.refused and not by_calibration)
     known = {Reason.NEW_WORDS, Reason.BELOW_FLOOR, Reason.NOTHING_ASKED, Reason.NOT_CALIBRATED}
     apart, unread = known & set(reasons), bool(case.reading.new_words)  # calibrations leave such texts out
     assert bool(standing.reading.new_words) == (Reason.NEW_WORDS in reasons)
@@ -244,6 +251,20 @@ def test_a_denial_is_told_beside_what_weighs_more() -> None:
     assert explanation(doubted, 50, None).endswith(f"look at the hits. {told}")
     refused = replace(case, first=_found(0.1)).standing(_found(0.1))
     assert "without" not in explanation(refused, 50, None)
+
+
+def test_how_many_and_in_which_state_is_told_as_a_doubt() -> None:
+    case = replace(PLAIN, reading=Reading(counted="two", state="broken"))
+    alone, doubted = (replace(case, judged=judged).standing(case.first) for judged in (SURE, UNSURE))
+    assert (alone.level, alone.reasons) == (Level.LOOK_TWICE, (Reason.COUNTED, Reason.STATE))
+    told = (
+        "You asked for 'two', and the model hardly tells how many there are; count for yourself. "
+        "The model hardly learned 'broken'; the hits may be in any state."
+    )
+    assert explanation(alone, 50, None) == told
+    assert explanation(doubted, 50, None).endswith(f"look at the hits. {told}")
+    refused = replace(case, first=_found(0.1)).standing(_found(0.1))
+    assert "broken" not in explanation(refused, 50, None)
 
 
 def test_what_is_scarce_is_not_denied() -> None:

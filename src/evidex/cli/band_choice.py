@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-_KINDS = "JPEG, PNG and WebP show the colours they have"
+_KINDS = "JPEG, PNG, WebP, BMP and GIF show the colours they have"
 
 
 def check_example_choice(bands: str | None, sensor: str | None, images: Sequence[Path]) -> None:
@@ -56,7 +56,7 @@ def _files_and_pictures(places: Sequence[str]) -> tuple[list[str], list[str]]:
 
     if any(map(is_catalog, places)):  # it tells its bands item by item
         return [], []
-    files = [file.path for file in discover(places).files]
+    files = [file.path for file in discover(places, gone=True).files]
     return files, [path for path in files if Path(path).suffix.lower() in IMAGE_SUFFIXES - RASTER_SUFFIXES]
 
 

@@ -59,7 +59,7 @@ def command(
     tiles = TileOptions(side, overlap, whole_numbers(bands), _percentiles(stretch), sensor)
     options = IndexOptions(ReadOptions(tiles, max_pixels), workers=workers, prune=prune, force=force, asset=asset)
     place = place_of(gallery)
-    _check(paths, place, report)
+    _check(paths, place, report, gone=prune and (place / "gallery.json").exists())
     check_places_choice(bands, sensor, paths)
     tell_uncut(tile, paths)
     made = new_folders(place)
@@ -77,12 +77,12 @@ def command(
         raise refusal
 
 
-def _check(paths: list[str], gallery: Place, report: Path | None) -> None:
-    """Refuse places that cannot be read or written before anything is made."""
+def _check(paths: list[str], gallery: Place, report: Path | None, *, gone: bool) -> None:
+    """Refuse places that cannot be read or written before anything is made; ``gone``: they need not be there."""
     from evidex.data.discover import check_places
     from evidex.files import check_folder, check_target
 
-    check_places(paths)
+    check_places(paths, gone=gone)
     check_folder(gallery)
     if report is not None:
         check_target(report, "json")

@@ -95,10 +95,27 @@ def _tell(outcome: IndexReport, gallery: Place, sources: list[str]) -> None:
             f"{_count(outcome.blank, 'picture')} {'shows' if one else 'show'} nothing, as all pixels are alike: "
             f"{'it is' if one else 'they are'} indexed, and may stand among hits that fit nothing"
         )
+    if outcome.passed_over:
+        say(_passed_over(outcome))
     say(
         f"{outcome.rows} rows in {gallery}: {_kinds(outcome)}"
         + (f"; calibrated for {', '.join(sources)}" if sources else "")
     )
+
+
+def _passed_over(outcome: IndexReport) -> str:
+    """Which pictures were not looked at, and why."""
+    from evidex.data.discover import HIDDEN
+
+    others = {kind: count for kind, count in outcome.passed_over.items() if kind != HIDDEN}
+    told = []
+    if others:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in others.items())
+        told.append(f"{_count(sum(others.values()), 'file')} of kinds that are not indexed: {kinds}")
+    if hidden := outcome.passed_over.get(HIDDEN, 0):
+        dot = "whose name begins" if hidden == 1 else "whose names begin"
+        told.append(f"{_count(hidden, 'picture')} {dot} with a dot; name such a file itself to index it")
+    return "passed over " + ", and ".join(told)
 
 
 def _counts(outcome: IndexReport) -> str:
@@ -128,14 +145,15 @@ def _count(number: int, noun: str) -> str:
 
 def complaint(paths: list[str], outcome: IndexReport) -> InputError:
     from evidex.data.discover import printable
+    from evidex.data.images import KINDS
     from evidex.errors import InputError
 
     shown = "'" + "', '".join(printable(path) for path in paths[:3]) + ("', …" if len(paths) > 3 else "'")
-    kinds = "JPEG, PNG, TIFF, WebP or JPEG 2000 files"
     if not outcome.skipped:
         packed = _packed(paths)
         unpack = "" if packed is None else f"; unpack '{printable(packed)}' first, packed files are not read"
-        return InputError(f"{shown}: nothing to index was found; give {kinds}, or folders that hold some{unpack}")
+        over = f"; {_passed_over(outcome)}" if outcome.passed_over else ""
+        return InputError(f"{shown}: nothing to index was found{over}; give {KINDS} files, or folders of them{unpack}")
     reason, often = Counter(skip.reason for skip in outcome.skipped).most_common(1)[0]
     example = next(skip for skip in outcome.skipped if skip.reason == reason)
     count = f"all {len(outcome.skipped)} files were skipped, {often} like" if len(outcome.skipped) > 1 else "skipped"

@@ -14,7 +14,8 @@ PRINTED = "-"
 Places = Annotated[
     list[str],
     typer.Argument(
-        help="Folders, files or patterns: JPEG, PNG, TIFF, WebP, JPEG 2000; or a STAC catalog, .json or http(s)."
+        help="Folders, files or patterns: JPEG, PNG, TIFF, WebP, JPEG 2000, BMP, GIF; "
+        "or a STAC catalog, .json or http(s)."
     ),
 ]
 Model = Annotated[

@@ -5,8 +5,9 @@ from __future__ import annotations
 import glob
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from evidex.data.records import Skip
@@ -16,7 +17,12 @@ from evidex.errors import InputError
 from evidex.files import at_home
 
 RASTER_SUFFIXES = frozenset({".tif", ".tiff", ".jp2", ".j2k"})
-IMAGE_SUFFIXES = RASTER_SUFFIXES | {".jpg", ".jpeg", ".jpe", ".png", ".webp"}
+IMAGE_SUFFIXES = RASTER_SUFFIXES | {".jpg", ".jpeg", ".jpe", ".png", ".webp", ".gif", ".bmp"}
+# Pictures and scenes too, which nothing here reads: whoever has some of them should be told that they are not found.
+OTHER_PICTURES = frozenset(
+    {".avif", ".heic", ".heif", ".jxl", ".j2c", ".jpf", ".jpx", ".pgm", ".ppm", ".psd", ".tga"}
+) | {*(".cr2", ".dng", ".nef", ".raw", ".ecw", ".sid", ".img", ".vrt", ".nitf", ".ntf", ".h5", ".hdf", ".hdf5", ".nc")}
+HIDDEN = "hidden"
 CATALOG_SUFFIXES = frozenset({".json", ".geojson"})
 
 
@@ -47,6 +53,8 @@ class Findings:
     skipped: tuple[Skip, ...]
     roots: tuple[str, ...]
     """The given folders and files, absolute; a file known from before that lies in a root and is not found is gone."""
+    passed_over: Mapping[str, int] = field(default_factory=dict)
+    """Pictures in folders that were not looked at: how many by their suffix, and `HIDDEN` ones."""
 
 
 def printable(path: str) -> str:
@@ -57,29 +65,33 @@ def printable(path: str) -> str:
         return path.encode("utf-8", "backslashreplace").decode()
 
 
-def discover(places: Iterable[str | Path]) -> Findings:
-    """Walk ``places``. In folders only the suffixes of images count; a file named itself is always taken.
+def discover(places: Iterable[str | Path], *, gone: bool = False) -> Findings:
+    """Walk ``places``. In folders only the suffixes of images count, and other pictures are counted; a file named
+    itself is always taken.
 
-    Links are followed; a folder that is reached twice is walked once. Order: by name, so that runs repeat.
+    Links are followed; a folder that is reached twice is walked once. Order: by name, so that runs repeat. A place that
+    does not exist is refused, or with ``gone`` a root without files.
     """
     files: dict[str, FoundFile] = {}
     skipped: list[Skip] = []
     roots: list[str] = []
     walker = _Walker(skipped)
     for place in places:
-        for root in expanded(os.fspath(place)):
+        for root in expanded(os.fspath(place), gone=gone):
             path = os.path.normpath(Path(root).absolute())
             roots.append(path)
+            if gone and not os.path.lexists(path):
+                continue
             for found in walker.walk(path) if is_folder(path) else _one(path, skipped):
                 files.setdefault(found.path, found)
-    return Findings(tuple(files.values()), tuple(skipped), tuple(roots))
+    return Findings(tuple(files.values()), tuple(skipped), tuple(roots), dict(sorted(walker.passed_over.items())))
 
 
-def check_places(places: Iterable[str | Path]) -> None:
+def check_places(places: Iterable[str | Path], *, gone: bool = False) -> None:
     """Raise InputError for a place that does not exist, before anything is made for the others."""
     for place in places:
         if not is_remote(os.fspath(place)):
-            expanded(os.fspath(place))
+            expanded(os.fspath(place), gone=gone and not is_catalog(place))
 
 
 def is_catalog(place: str | Path) -> bool:
@@ -96,8 +108,11 @@ def find_file(path: str) -> FoundFile | Skip:
     return next(_one(path, skipped), None) or skipped[0]
 
 
-def expanded(place: str) -> list[str]:
-    """What a given place names: itself, or what matches it as a pattern; InputError where there is nothing."""
+def expanded(place: str, *, gone: bool = False) -> list[str]:
+    """What a given place names: itself, or what matches it as a pattern; InputError where there is nothing.
+
+    With ``gone`` a place that is no pattern need not be there.
+    """
     if os.path.lexists(place):
         return [place]
     if glob.has_magic(place):
@@ -105,6 +120,8 @@ def expanded(place: str) -> list[str]:
         if matches:
             return matches
         raise InputError(f"nothing matches '{printable(place)}'; check the pattern")
+    if gone:
+        return [place]
     raise InputError(f"'{printable(place)}' does not exist; give a folder, a file or a pattern")
 
 
@@ -112,6 +129,7 @@ class _Walker:
     def __init__(self, skipped: list[Skip]) -> None:
         self._skipped = skipped
         self._visited: set[tuple[int, int]] = set()
+        self.passed_over: Counter[str] = Counter()
 
     def walk(self, folder: str) -> Iterator[FoundFile]:
         try:
@@ -133,8 +151,16 @@ class _Walker:
             if is_folder:
                 if not entry.name.startswith("."):
                     yield from self.walk(entry.path)
-            elif Path(entry.name).suffix.lower() in IMAGE_SUFFIXES and not entry.name.startswith("."):
+            elif self._is_meant(entry.name):
                 yield from _one(entry.path, self._skipped)
+
+    def _is_meant(self, name: str) -> bool:
+        """Whether a file of this name is looked at; a picture that is not is counted."""
+        suffix = Path(name).suffix.lower()
+        hidden = name.startswith(".")
+        if suffix in OTHER_PICTURES or (hidden and suffix in IMAGE_SUFFIXES):
+            self.passed_over[HIDDEN if hidden else suffix] += 1
+        return suffix in IMAGE_SUFFIXES and not hidden
 
 
 def _one(path: str, skipped: list[Skip]) -> Iterator[FoundFile]:

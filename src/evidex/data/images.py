@@ -26,6 +26,8 @@ _KEPT_SIDE = 320
 _ON_ITS_SIDE = (5, 6, 7, 8)  # EXIF orientations
 # Pillow knows fifty more, among them PostScript, for which it runs Ghostscript: a file's name says nothing.
 _FORMATS = ("JPEG", "PNG", "TIFF", "WEBP", "JPEG2000", "GIF", "BMP")
+KINDS = "JPEG, PNG, TIFF, WebP, JPEG 2000, BMP or GIF"
+_ANIMATED = ("GIF", "PNG", "WEBP")
 
 
 @contextmanager
@@ -45,7 +47,7 @@ def open_picture(source: bytes | str | Path, name: str | None = None) -> Iterato
             with PillowImage.open(stream, formats=_FORMATS) as image:
                 yield image
     except UnidentifiedImageError:
-        raise ImageError(f"'{label}' is no image that can be read; give JPEG, PNG, TIFF, WebP or JPEG 2000") from None
+        raise ImageError(f"'{label}' is no image that can be read; give {KINDS}") from None
     except PillowImage.DecompressionBombError:
         raise ImageTooLargeError(f"'{label}' is too large to decode; {_TOO_LARGE}") from None
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, TypeError, MemoryError, OverflowError) as error:
@@ -79,6 +81,14 @@ def upright_size(image: Image) -> tuple[int, int]:
     except Exception:  # as in `_upright`
         turned = False
     return (image.height, image.width) if turned else image.size
+
+
+def holds_more(image: Image) -> bool:
+    """Whether an opened picture is only the first of its file, as in an animation.
+
+    Pages of a TIFF are told apart from its overviews by GDAL; a second picture in a JPEG is a preview of the first.
+    """
+    return image.format in _ANIMATED and bool(getattr(image, "is_animated", False))
 
 
 def shows_nothing(picture: Image) -> bool:

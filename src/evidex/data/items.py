@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING
 from evidex.data.acquired import taken_at
 from evidex.data.discover import printable
 from evidex.data.footprints import Footprint, Window
-from evidex.data.images import ENOUGH_TO_ENCODE, MAX_PIXELS, check_shown, decode_image, open_picture, upright_size
+from evidex.data.images import (
+    ENOUGH_TO_ENCODE,
+    MAX_PIXELS,
+    check_shown,
+    decode_image,
+    holds_more,
+    open_picture,
+    upright_size,
+)
 from evidex.data.remote import MOST_PICTURE, fetch, is_remote
 from evidex.data.rendering import Rendering, TileOptions
 from evidex.data.tiles import Raster, open_raster, raster_driver
-from evidex.errors import BlankImageError, ImageError, ImageTooLargeError, InputError
+from evidex.errors import BandsError, BlankImageError, ImageError, ImageTooLargeError, InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -52,6 +60,8 @@ class Item:
     rendering: Rendering | None = None
     windows: int = 1
     """How many windows the file is cut into, empty ones included."""
+    first_only: bool = False
+    """Whether the file holds more pictures, which are left out."""
     problem: str | None = None
     """Why this window could not be read."""
 
@@ -87,9 +97,8 @@ def read_items(
     with ExitStack() as stack:
         try:
             raster = stack.enter_context(open_raster(path, options.tiles))
-        except ImageError:
-            # Pillow knows some TIFFs that GDAL refuses.
-            if options.tiles.bands is not None or not _pillow_opens(path):
+        except ImageError as error:
+            if not _is_for_pillow(path, options, error):
                 raise
             yield _plain(path, options, None)
             return
@@ -129,10 +138,8 @@ def read_whole(path: str, options: ReadOptions | None = None) -> Image:
                     if picture is None:
                         raise BlankImageError(_no_data(raster))
                     return check_shown(picture, f"'{name}'")
-        except BlankImageError:
-            raise  # Pillow would make a grey picture of it
-        except ImageError:
-            if options.tiles.bands is not None or not _pillow_opens(path):
+        except ImageError as error:
+            if not _is_for_pillow(path, options, error):
                 raise
     picture = decode_image(path, max_pixels=options.max_pixels, name=name, at_least=ENOUGH_TO_ENCODE)
     return check_shown(picture, f"'{name}'")
@@ -145,8 +152,8 @@ def opens_whole(path: str, options: ReadOptions) -> bool:
     try:
         with open_raster(path, options.tiles) as raster:
             return not (raster.is_large or raster.is_georeferenced) and raster.is_plain
-    except ImageError:
-        if options.tiles.bands is not None or not _pillow_opens(path):
+    except ImageError as error:
+        if not _is_for_pillow(path, options, error):
             raise
         return True
 
@@ -209,9 +216,9 @@ def _pieces(
 
 def _plain(path: str, options: ReadOptions, raster: Raster | None) -> Item:
     item = _opened(path, printable(path), options)
-    if item.acquired is None and raster is not None:
-        return replace(item, acquired=raster.acquired)
-    return item
+    if raster is None:
+        return item
+    return replace(item, acquired=item.acquired or raster.acquired, first_only=raster.has_pages)
 
 
 def _opened(source: bytes | str, name: str, options: ReadOptions) -> Item:
@@ -219,7 +226,7 @@ def _opened(source: bytes | str, name: str, options: ReadOptions) -> Item:
     picture = decode_image(source, max_pixels=options.max_pixels, name=name, at_least=ENOUGH_TO_ENCODE)
     with open_picture(source, name) as opened:
         width, height = upright_size(opened)
-        return Item(picture, width, height, acquired=taken_at(opened))
+        return Item(picture, width, height, acquired=taken_at(opened), first_only=holds_more(opened))
 
 
 def _whole(raster: Raster) -> Item:
@@ -257,12 +264,17 @@ def _item(raster: Raster, window: Window, stored: Window | None, picture: Image 
         crs=raster.crs,
         acquired=raster.acquired,
         rendering=raster.rendering,
+        first_only=raster.has_pages,
         windows=windows,
     )
 
 
-def _pillow_opens(path: str) -> bool:
-    """Whether Pillow can tell the size: a file that neither reader opens keeps the first one's reason."""
+def _is_for_pillow(path: str, options: ReadOptions, refusal: ImageError) -> bool:
+    """Whether Pillow may read what GDAL did not: it knows some TIFFs that GDAL refuses. Of what is blank it would make
+    a grey picture, of unknown bands one that nobody asked for. What neither opens keeps the first one's reason.
+    """
+    if options.tiles.bands is not None or isinstance(refusal, (BlankImageError, BandsError)):
+        return False
     try:
         with open_picture(path) as opened:
             return opened.size[0] > 0

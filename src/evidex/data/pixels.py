@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +22,13 @@ from evidex.progress import Progress, silent
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+
+MOST_BYTES = 20 << 30
+"""That prepared pictures may take on the disk; what one run needs may be more."""
+_KEPT = ".u8"
+_ABANDONED_SECONDS = 86_400.0
+_in_use: set[Path] = set()
 
 
 def content_digests(dataset: Dataset) -> list[str]:
@@ -38,23 +48,59 @@ def prepared_pixels(
     """Return ``prepare`` of every image as a read-only array (n, 3, size, size) of uint8.
 
     ``how`` names the preparation: with the images' content it addresses the file, so that the same
-    pictures are never decoded twice. Memory is bounded by the page cache, whatever the split's size.
+    pictures are never decoded twice. Memory is bounded by the page cache, whatever the split's size; on the disk what
+    was used least recently goes once all such files together take more than `MOST_BYTES`.
     """
     directory = cache_directory(directory) / "pixels"
     directory.mkdir(parents=True, exist_ok=True)
     key = hashlib.sha256(json.dumps([how, size, content_digests(dataset)]).encode()).hexdigest()[:32]
-    path = directory / f"{key}.u8"
+    path = directory / f"{key}{_KEPT}"
     shape = (len(dataset), 3, size, size)
-    if not path.exists():
-        part = directory / f".{key}.{os.getpid()}"
+    _in_use.add(path)
+    while True:
         try:
-            target = np.memmap(part, dtype=np.uint8, mode="w+", shape=shape)
-            _fill(target, dataset, prepare, progress)
-            target.flush()
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
-    return np.memmap(path, dtype=np.uint8, mode="r", shape=shape)
+            # Another run may take the name away from now on, but not what is open.
+            with path.open("rb") as stream:
+                os.utime(path)
+                return np.memmap(stream, dtype=np.uint8, mode="r", shape=shape)
+        except FileNotFoundError:
+            make_room(directory, math.prod(shape))
+            _make(path, dataset, prepare, shape, progress)
+
+
+def make_room(directory: Path, room: int, most: int | None = None) -> None:
+    """Remove the files used least recently, until ``room`` bytes fit below ``most``; never those of this process.
+
+    What a run that was killed had not finished goes too, a day after it was last written to.
+    """
+    held: list[tuple[float, int, Path]] = []
+    for path in directory.iterdir():
+        with suppress(FileNotFoundError):  # another run makes room as well
+            status = path.stat()
+            if path.suffix == _KEPT:
+                held.append((status.st_mtime, status.st_size, path))
+            elif path.name.startswith(".") and time.time() - status.st_mtime > _ABANDONED_SECONDS:
+                path.unlink()
+    over = room + sum(size for _, size, _ in held) - (MOST_BYTES if most is None else most)
+    for _, size, path in sorted(held):
+        if over <= 0:
+            return
+        if path not in _in_use:
+            path.unlink(missing_ok=True)
+            over -= size
+
+
+def _make(
+    path: Path, dataset: Dataset, prepare: Callable[[Image], np.ndarray], shape: tuple[int, ...], progress: Progress
+) -> None:
+    part = path.with_name(f".{path.stem}.{os.getpid()}")
+    try:
+        target = np.memmap(part, dtype=np.uint8, mode="w+", shape=shape)
+        _fill(target, dataset, prepare, progress)
+        target.flush()
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _fill(target: np.ndarray, dataset: Dataset, prepare: Callable[[Image], np.ndarray], progress: Progress) -> None:

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from evidex.data.sensors import COMMON, NOTHING_TOLD, SENSORS, Sensor, Told, limits, named_bands
 from evidex.documents import parse_json
-from evidex.errors import ImageError, InputError
+from evidex.errors import BandsError, ImageError, InputError
 
 _SAMPLE_SIDE = 1024
 _SAMPLE_GRID, _SAMPLE_WINDOW = 12, 64
 _LARGEST_REFLECTANCE = 2.0
 _LATER_BASELINE = 4
+_LEAST_ALIKE_IN_ALPHA = 0.5
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,12 @@ def _bands(source: Any, options: TileOptions, label: str) -> tuple[int, ...]:
     if (sensor := options.known_sensor) is not None:
         return _bands_of(sensor, source, label)
     names = [colour.name for colour in source.colorinterp]
+    if alpha_is_a_band(source):
+        alpha = names.index("alpha") + 1
+        raise BandsError(
+            f"'{label}' has {source.count} bands, and band {alpha} is called alpha but looks like a picture; "
+            "choose three with --bands 1,2,3"
+        )
     if all(name in names for name in ("red", "green", "blue")):
         return tuple(names.index(name) + 1 for name in ("red", "green", "blue"))
     if source.count <= 2:
@@ -166,7 +173,24 @@ def _bands(source: Any, options: TileOptions, label: str) -> tuple[int, ...]:
     described = named_bands(source.descriptions, COMMON)
     if described is not None:
         return described
-    raise ImageError(f"'{label}' has {source.count} bands; choose three with --bands 4,3,2, or name its --sensor")
+    raise BandsError(f"'{label}' has {source.count} bands; choose three with --bands 4,3,2, or name its --sensor")
+
+
+def alpha_is_a_band(source: Any) -> bool:
+    """Whether what the file calls alpha holds a picture: writers call the fourth of four bands so if nobody says more.
+
+    What says where there is something to see is nearly always all or nothing, or the same everywhere.
+    """
+    from rasterio.enums import ColorInterp, MaskFlags
+
+    if source.count < 4 or MaskFlags.alpha not in source.mask_flag_enums[0]:
+        return False
+    band = source.colorinterp.index(ColorInterp.alpha) + 1
+    (values,) = _sample(source, (band,))
+    if values.size == 0:
+        return False
+    _, counts = np.unique(values, return_counts=True)
+    return bool(counts.max() < _LEAST_ALIKE_IN_ALPHA * values.size)
 
 
 def _bands_of(sensor: Sensor, source: Any, label: str) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from evidex.data.acquired import acquired_at
 from evidex.data.discover import printable
 from evidex.data.footprints import Footprint, Window, footprint_of
 from evidex.data.remote import GDAL_OPTIONS, first_bytes, is_remote
-from evidex.data.rendering import Rendering, TileOptions, choose_rendering, is_flat, to_bytes
+from evidex.data.rendering import Rendering, TileOptions, alpha_is_a_band, choose_rendering, is_flat, to_bytes
 from evidex.documents import open_regular
 from evidex.errors import ImageError, ImageTooLargeError
 
@@ -59,6 +59,7 @@ class Raster:
     acquired: datetime | None
     _transform: Any = field(repr=False)
     _crs: Any = field(repr=False)
+    alpha_is_a_band: bool = False
 
     @property
     def width(self) -> int:
@@ -84,6 +85,11 @@ class Raster:
     @property
     def has_overviews(self) -> bool:
         return bool(self.source.overviews(self.rendering.bands[0]))
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether the file holds more pictures than this one, its overviews and masks aside."""
+        return len(self.source.subdatasets) > 1
 
     @property
     def whole(self) -> Window:
@@ -116,7 +122,11 @@ class Raster:
         bands = self.rendering.bands
         with _gdal_errors(self.label):
             values = self.source.read(bands, window=place, out_shape=(len(bands), *shape))
-            valid = self.source.dataset_mask(window=place, out_shape=shape) > 0
+            valid = (
+                self._valid(values)
+                if self.alpha_is_a_band
+                else self.source.dataset_mask(window=place, out_shape=shape) > 0
+            )
             palette = self._palette()
         if np.iscomplexobj(values):
             values = np.abs(values)
@@ -128,6 +138,11 @@ class Raster:
         if pixels.shape[2] == 1:
             pixels = np.repeat(pixels, 3, axis=2)
         return PillowImage.fromarray(np.where(valid[..., None], pixels, np.uint8(0)), "RGB")
+
+    def _valid(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Where the file does not say it, as its alpha is none: everywhere but in the value that means no data."""
+        nothing = self.source.nodata
+        return np.ones(values.shape[1:], bool) if nothing is None else (values != nothing).any(axis=0)
 
     def _palette(self) -> NDArray[np.uint8] | None:
         if len(self.rendering.bands) != 1 or self.source.dtypes[0] != "uint8":
@@ -194,8 +209,9 @@ def open_raster(path: str | Path, options: TileOptions, rendering: Rendering | N
             with _gdal_errors(label):
                 chosen = rendering or choose_rendering(source, options, label)
                 crs, transform = _placement(source)
+                bands = alpha_is_a_band(source)
                 tags = {**source.tags(), **source.tags(ns="IMAGERY")}
-            yield Raster(source, label, options, chosen, _crs_name(crs), acquired_at(tags), transform, crs)
+            yield Raster(source, label, options, chosen, _crs_name(crs), acquired_at(tags), transform, crs, bands)
 
 
 @contextmanager

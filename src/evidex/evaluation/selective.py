@@ -80,6 +80,29 @@ def weighted_auroc(
     return float(min(1.0, max(0.0, np.dot(above, beaten) / total)))
 
 
+def auroc_error(uncertainty: ArrayLike, correct: ArrayLike, groups: ArrayLike) -> float:
+    """Standard error of `selective`'s AUROC: the larger of that of a worthless score and that of these scores.
+
+    The first, sqrt((p + n + 1) / 12pn), holds however few answers are wrong. The second is DeLong's, whose parts are
+    summed within ``groups`` (queries,), which are right or wrong together.
+    """
+    score, right = _scores(uncertainty, "uncertainty"), _scores(correct, "correct")
+    wrong = 1.0 - right
+    positives, negatives = wrong.sum(), right.sum()
+    if positives * negatives <= 0:
+        return math.nan
+    _, tied = np.unique(score, return_inverse=True)
+    above, below = np.bincount(tied, weights=wrong), np.bincount(tied, weights=right)
+    beaten = (np.cumsum(below) - below / 2)[tied] / negatives
+    beats_it = 1.0 - (np.cumsum(above) - above / 2)[tied] / positives
+    area = float(np.dot(wrong, beaten) / positives)
+    parts = wrong * (beaten - area) / positives + right * (beats_it - area) / negatives
+    _, group = np.unique(np.asarray(groups), return_inverse=True)
+    sums = np.bincount(group, weights=parts)
+    spread = float(np.dot(sums, sums)) * len(sums) / max(len(sums) - 1, 1)
+    return math.sqrt(max((positives + negatives + 1) / (12 * positives * negatives), spread))
+
+
 def _risk(score: NDArray[np.float64], wrong: NDArray[np.float64]) -> NDArray[np.float64]:
     """Risk among the n most certain, n = 1, 2, ...; in a random order of ties each place holds their mean error."""
     order = np.argsort(score, kind="stable")

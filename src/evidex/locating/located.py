@@ -111,7 +111,7 @@ class Located:
                 return f"It never learned {named(self.asked.reading.new_words)}, nor anything like it; the map is flat."
             case Finding.UNJUDGED:
                 return f"{looked}. How alike a right place is, is not known here: compare the places with each other."
-        return "All its pixels are empty or alike."
+        return "All its pixels are empty or of one colour."
 
     def without_map(self) -> Located:
         """All that is told of it, in one cell instead of millions: what is kept of each of many scenes."""

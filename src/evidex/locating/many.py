@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evidex.data.discover import discover, printable
+from evidex.data.images import KINDS
 from evidex.data.items import ReadOptions
 from evidex.data.records import Skip
 from evidex.errors import ImageError, InputError
@@ -76,7 +77,7 @@ def check_places(folder: str, targets: Sequence[Path]) -> Places:
     """The scenes in ``folder``; refuses what cannot be written or read, before a model is loaded."""
     found = discover([folder])
     if not found.files:
-        raise InputError(f"'{printable(folder)}' holds no scene; give JPEG, PNG, TIFF, WebP or JPEG 2000 files")
+        raise InputError(f"'{printable(folder)}' holds no scene; give {KINDS} files")
     tables = tuple(target for target in targets if target.suffix.lower() in TABLES)
     maps = tuple(target for target in targets if target not in tables)
     for table in tables:

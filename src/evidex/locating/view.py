@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evidex.data.discover import printable
 from evidex.data.footprints import Point, Window
-from evidex.data.images import decode_image
+from evidex.data.images import decode_image, shows_nothing
 from evidex.data.items import ReadOptions, opens_whole
 from evidex.data.rendering import TileOptions
 from evidex.data.tiles import Raster, open_raster
@@ -51,8 +51,10 @@ class View:
 def view_of_picture(picture: Image, name: str, corners: Sequence[Sequence[float]] | None = None) -> View:
     """Of a picture that is decoded already; its ``corners`` on earth run from the upper left to the right and round."""
 
-    def render(window: Window, longest: int) -> Image:
+    def render(window: Window, longest: int) -> Image | None:
         shown = picture.crop((window.x, window.y, window.x + window.width, window.y + window.height))
+        if shows_nothing(shown):
+            return None
         if longest < max(shown.size):
             shown.thumbnail((longest, longest))
         return shown

@@ -220,7 +220,7 @@ class Retriever:
         scanned = time.perf_counter()
         judged: Sequence[Judged | None] = [None] * len(queries)
         if policy is not None and seen.count:
-            judged = self._judged(policy, seen, vectors)
+            judged = self._judged(self._in_force(policy, rows, seen.count), seen, vectors)
         first = replace(seen, ids=seen.ids[:, :top], scores=seen.scores[:, :top])
         composed = search.direction == "composed"
         cases = [
@@ -246,6 +246,16 @@ class Retriever:
             )
             for case, part, *pair in zip(cases, final, vectors, asked_for, strict=True)
         ]
+
+    def _in_force(self, policy: Policy, rows: Selection, searched: int) -> Policy:
+        """``policy`` without a guarantee that was made of other rows than are held now."""
+        if policy.guarantee is None:
+            return policy
+        if rows.filters == NO_FILTERS:
+            return policy.of_rows(searched)
+        counts = self.rows.counts()
+        texts = counts.kinds.get("text", 0)
+        return policy.of_rows(texts if rows.target == "texts" else counts.rows - texts)
 
     def _judged(self, policy: Policy, seen: ScanResult, vectors: NDArray[np.float32]) -> list[Judged]:
         """A learned score looks at the vectors of the best rows, wherever they lie; they are numbered anew for it."""

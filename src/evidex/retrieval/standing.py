@@ -26,6 +26,7 @@ class Level(StrEnum):
     NOTHING_ASKED = "nothing_asked"
     OUT_OF_DOMAIN = "out_of_domain"
     NO_MATCH = "no_match"
+    UNSURE = "unsure"
     UNJUDGED = "unjudged"
     LOOK_TWICE = "look_twice"
     PLAUSIBLE = "plausible"
@@ -34,7 +35,7 @@ class Level(StrEnum):
     @property
     def refused(self) -> bool:
         """Whether the hits are no answer."""
-        return self in (Level.EMPTY, Level.NOTHING_ASKED, Level.OUT_OF_DOMAIN, Level.NO_MATCH)
+        return self in (Level.EMPTY, Level.NOTHING_ASKED, Level.OUT_OF_DOMAIN, Level.NO_MATCH, Level.UNSURE)
 
     @property
     def tone(self) -> Tone:
@@ -54,11 +55,14 @@ class Reason(StrEnum):
     NEW_WORDS = "new_words"
     BELOW_FLOOR = "below_floor"
     LITTLE_EVIDENCE = "little_evidence"
+    BEYOND_GUARANTEE = "beyond_guarantee"
     SEVERAL_PARTS = "several_parts"
     NOT_CALIBRATED = "not_calibrated"
     UNCERTAIN_AT_FIRST = "uncertain_at_first"
     IGNORED_WORDS = "ignored_words"
     NEGATED = "negated"
+    COUNTED = "counted"
+    STATE = "state"
     READ_IN_PART = "read_in_part"
     FEW_ALIKE = "few_alike"
     FAINT = "faint"
@@ -71,11 +75,14 @@ _LEVELS = {
     Reason.NEW_WORDS: Level.OUT_OF_DOMAIN,
     Reason.BELOW_FLOOR: Level.NO_MATCH,
     Reason.LITTLE_EVIDENCE: Level.NO_MATCH,
+    Reason.BEYOND_GUARANTEE: Level.UNSURE,
     Reason.SEVERAL_PARTS: Level.UNJUDGED,
     Reason.NOT_CALIBRATED: Level.UNJUDGED,
     Reason.UNCERTAIN_AT_FIRST: Level.LOOK_TWICE,
     Reason.IGNORED_WORDS: Level.LOOK_TWICE,
     Reason.NEGATED: Level.LOOK_TWICE,
+    Reason.COUNTED: Level.LOOK_TWICE,
+    Reason.STATE: Level.LOOK_TWICE,
     Reason.READ_IN_PART: Level.LOOK_TWICE,
     Reason.FEW_ALIKE: Level.LOOK_TWICE,
     Reason.FAINT: Level.LOOK_TWICE,
@@ -99,8 +106,8 @@ class Standing:
     chance_top: int | None = None
     reading: Reading = READ_WHOLE
     bar: Bar = NO_BAR
-    unpromised: bool = False
-    """Whether it is refused for what was asked of a guarantee, and not for what it found."""
+    lapsed: bool = False
+    """Whether a guarantee was made of rows that are others by now."""
 
     @property
     def level(self) -> Level:
@@ -205,7 +212,7 @@ class Case:
             chance_top=None if chance is None else chance.chance_top,
             reading=read,
             bar=self.bar,
-            unpromised=judged is not None and judged.unpromised,
+            lapsed=judged is not None and judged.lapsed,
         )
 
     def _reasons(self, final: Partial, judged: Judged | None) -> dict[Reason, bool]:
@@ -220,12 +227,15 @@ class Case:
             Reason.NOTHING_SEARCHED: empty,
             Reason.NEW_WORDS: out_of_domain,
             Reason.BELOW_FLOOR: self._is_below,
-            Reason.LITTLE_EVIDENCE: unsupported and judged is not None,
+            Reason.LITTLE_EVIDENCE: unsupported and judged is not None and not judged.unpromised,
+            Reason.BEYOND_GUARANTEE: unsupported and judged is not None and judged.unpromised,
             Reason.SEVERAL_PARTS: unjudged and self.several_parts,
             Reason.NOT_CALIBRATED: unjudged and not self.several_parts,
             Reason.UNCERTAIN_AT_FIRST: self.asks_again and percentile >= 1 - REFINE_RATIO,
             Reason.IGNORED_WORDS: not out_of_domain and bool(self._strange),
             Reason.NEGATED: self.reading.negated is not None,
+            Reason.COUNTED: self.reading.counted is not None,
+            Reason.STATE: self.reading.state is not None,
             Reason.READ_IN_PART: self.reading.in_part,
             Reason.FEW_ALIKE: judged is not None and self._has_few_alike,
             Reason.FAINT: self.bar.is_faint(final.scores),

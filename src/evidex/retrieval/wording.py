@@ -16,6 +16,7 @@ HEADLINES = {
     Level.NOTHING_ASKED: "There is nothing to look for in this",
     Level.OUT_OF_DOMAIN: "The model does not know this",
     Level.NO_MATCH: "Probably nothing here matches",
+    Level.UNSURE: "Not sure enough for your guarantee",
     Level.UNJUDGED: "The nearest things in the archive",
     Level.LOOK_TWICE: "Perhaps: look twice",
     Level.PLAUSIBLE: "Plausible matches",
@@ -29,6 +30,10 @@ _NOTHING_ASKED = (
 _UNPROMISED = (
     "Answers as unsure as this one are wrong more often than 'evidex calibrate' was asked to allow, so it is not "
     "given; the hits may be right all the same."
+)
+_LAPSED = (
+    "What 'evidex calibrate' guaranteed was of other rows than the gallery holds now, so it holds no more; "
+    "calibrate again."
 )
 _SCARCE = ("few", "hardly", "barely", "scarcely")  # not denied, yet as little understood
 _NEAREST = "The hits are the nearest things in the archive, not an answer."
@@ -51,14 +56,12 @@ def explanation(standing: Standing, searched: int, emptiness: str | None) -> str
     if standing.reasons[:1] == (Reason.NOTHING_ASKED,):
         return _NOTHING_ASKED
     reading, level = standing.reading, standing.level
-    leaves_out = Reason.IGNORED_WORDS in standing.reasons[1:] and not level.refused
     parts = (
         mended_words(reading),
         _sentence(standing, searched),
-        _left_out(reading) if leaves_out else "",
-        _denied(reading) if Reason.NEGATED in standing.reasons[1:] and not level.refused else "",
+        *(say(reading) for reason, say in _ALSO.items() if reason in standing.reasons[1:] and not level.refused),
         offered(reading),
-        _NEAREST if level.refused else "",
+        _NEAREST if level.refused and level is not Level.UNSURE else "",
     )
     return " ".join(filter(None, parts))
 
@@ -71,12 +74,12 @@ def _sentence(standing: Standing, searched: int) -> str:
             return f"{unlearned(reading, reading.new_words)}, nor anything like it."
         case (Reason.BELOW_FLOOR,):
             return "Even the nearest thing here is hardly like your question."
-        case (Reason.NEGATED,):
-            return _denied(reading)
-        case (Reason.LITTLE_EVIDENCE,) if standing.unpromised:
-            return _UNPROMISED
+        case (reason,) if reason in _ALSO:
+            return _ALSO[reason](reading)
         case (Reason.LITTLE_EVIDENCE,):
             return "Hardly anything here is like your question."
+        case (Reason.BEYOND_GUARANTEE,):
+            return _UNPROMISED
         case (Reason.SEVERAL_PARTS,):
             return (
                 "How far to trust the hits is not known: no calibration is of questions in several parts, and what "
@@ -84,12 +87,11 @@ def _sentence(standing: Standing, searched: int) -> str:
             )
         case (Reason.NOT_CALIBRATED,):
             few = searched <= LEAST_QUERIES
-            remedy = "so few rows need known questions for that" if few else "run 'evidex calibrate'"
+            again = "if its indexing was stopped, index again, else run 'evidex calibrate'"
+            remedy = "so few rows need known questions for that" if few else again
             return f"How far to trust the hits is not known: the gallery is not calibrated for such queries; {remedy}."
         case (Reason.UNCERTAIN_AT_FIRST,):
             return "Little here is like your question, so it was asked again in similar words; look at the hits."
-        case (Reason.IGNORED_WORDS,):
-            return _left_out(reading)
         case (Reason.READ_IN_PART,):
             return "Only the beginning of your question was read; the model takes no longer ones."
         case (Reason.FEW_ALIKE,):
@@ -113,6 +115,7 @@ def details(standing: Standing, hits: Sequence[Hit], change: Refinement | None) 
                 _usual(standing),
                 _chance(standing),
                 _again(standing, len(hits), change),
+                _LAPSED if standing.lapsed else "",
                 *(_DOUBTS[reason] for reason in standing.reasons[1:] if reason in _DOUBTS),
             ),
         )
@@ -190,6 +193,23 @@ def _denied(reading: Reading) -> str:
     if denied.lower().startswith(_SCARCE):
         return f"{said}, however much there is of it."
     return f"{said}; put a minus before what is not wanted, as in '-river'."
+
+
+def _counted(reading: Reading) -> str:
+    return f"You asked for '{reading.counted}', and the model hardly tells how many there are; count for yourself."
+
+
+def _in_any_state(reading: Reading) -> str:
+    return f"The model hardly learned '{reading.state}'; the hits may be in any state."
+
+
+_ALSO = {
+    Reason.IGNORED_WORDS: _left_out,
+    Reason.NEGATED: _denied,
+    Reason.COUNTED: _counted,
+    Reason.STATE: _in_any_state,
+}
+"""Doubts that are told even beside one that weighs more."""
 
 
 def unlearned(reading: Reading, words: tuple[str, ...]) -> str:

@@ -169,7 +169,10 @@ def test_a_gallery_with_captions_learns_from_them(captioned: Gallery) -> None:
 
 def test_captions_teach_where_the_given_queries_are_too_few_and_these_all_judge(captioned: Gallery) -> None:
     few = [KnownQuery(f"{TEXTS[n]} again", frozenset([item_id(str(n))])) for n in range(40)]
-    outcome = calibrate(captioned, few, "text", guarantee=GuaranteeRequest(0.9, 0.1, 10), rng=np.random.default_rng(0))
+    request = GuaranteeRequest(0.9, 0.1, 10)
+    unsure = calibrate(captioned, few, "text", guarantee=request, rng=np.random.default_rng(0))
+    assert unsure.calibration.score == "vacuity"  # forty answers do not show that it beats chance
+    outcome = calibrate(captioned, few, "text", score="learned", guarantee=request, rng=np.random.default_rng(0))
     assert (outcome.calibration.score, outcome.labelled, outcome.taught) == ("learned", 40, 0)
     assert len(outcome.calibration.scores) == 40
     assert outcome.guarantee is not None

@@ -67,6 +67,29 @@ def test_too_little_teaches_nothing() -> None:
     assert learn(known, made.gallery, made.middle, np.random.default_rng(0), top=10) is None
 
 
+def test_what_noise_teaches_is_not_used() -> None:
+    """Answers are right or wrong by the toss of a coin, five questions for each thing: nothing tells them apart."""
+    made = world(3, queries=500)
+    used = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        right = np.repeat(rng.integers(0, 2, 100), 5).astype(np.float64)
+        known = replace(made.known, right=right, groups=np.repeat(np.arange(100), 5))
+        lesson = learn(known, made.gallery, made.middle, rng, top=10)
+        assert lesson is not None
+        assert lesson.worth is not None
+        used += lesson.helps
+    assert used <= 6  # three of sixty are to be expected
+
+
+def test_what_can_be_told_is_used() -> None:
+    for seed in range(5):
+        made = world(seed, queries=600)
+        lesson = learn(made.known, made.gallery, made.middle, np.random.default_rng(seed), top=10)
+        assert lesson is not None
+        assert lesson.helps
+
+
 def test_worth_is_said_in_one_sentence() -> None:
     assert "AUROC 0.653, 0.053 better than the highest similarity (0.600; 90 q" in Worth(90, 0.653, 0.6).describe()
     assert "0.020 worse" in Worth(90, 0.58, 0.6).describe()

@@ -46,6 +46,23 @@ def test_one_of_two_places_that_is_empty_is_enough(gallery: Gallery, tmp_path: P
         gallery.add([tmp_path / "a", tmp_path / "b"], options=PRUNE)
 
 
+def test_a_folder_that_is_gone_itself_is_pruned_by_its_name(gallery: Gallery, tmp_path: Path) -> None:
+    write_images(tmp_path / "a", 3)
+    write_images(tmp_path / "a" / "deep", 2, 10)
+    write_images(tmp_path / "b", 2, 20)
+    gallery.add([tmp_path / "a", tmp_path / "b"])
+    shutil.rmtree(tmp_path / "a")
+    with pytest.raises(InputError, match="a' does not exist; give a folder"):
+        gallery.add(tmp_path / "a")
+    with pytest.raises(InputError, match=r"a': 5 of the 5 files .* add --force"):
+        gallery.add(tmp_path / "a", options=PRUNE)
+    with pytest.raises(InputError, match="A' does not exist, and the gallery holds nothing from there"):
+        gallery.add([tmp_path / "b", tmp_path / "A"], options=IndexOptions(prune=True, force=True))
+    assert len(gallery) == 7
+    report = gallery.add(tmp_path / "a", options=IndexOptions(prune=True, force=True))
+    assert (report.pruned, report.rows, report.skipped) == (5, 2, ())
+
+
 def test_a_folder_whose_files_were_all_renamed_is_pruned(gallery: Gallery, tmp_path: Path) -> None:
     write_images(tmp_path / "a" / "old", 12)
     gallery.add(tmp_path / "a")

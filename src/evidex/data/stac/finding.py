@@ -32,10 +32,13 @@ class Found(Findings):
     """The catalogs of which all documents and states could be read: what they do not name, they name no more."""
 
 
-def find(places: Iterable[str | Path], asset: str | None = None) -> Found:
-    """Walk folders and catalogs; ``asset`` names the one to take of each item, instead of the one that shows most."""
+def find(places: Iterable[str | Path], asset: str | None = None, *, gone: bool = False) -> Found:
+    """Walk folders and catalogs; ``asset`` names the one to take of each item, instead of the one that shows most.
+
+    With ``gone`` a folder or file that does not exist is a place without files.
+    """
     named = [os.fspath(place) for place in places]
-    plain = discover([place for place in named if not is_catalog(place)])
+    plain = discover([place for place in named if not is_catalog(place)], gone=gone)
     files = {file.path: file for file in plain.files}
     skipped, remarks, roots = list(plain.skipped), [], list(plain.roots)
     assets: dict[str, tuple[FoundAsset, ...]] = {}
@@ -60,7 +63,8 @@ def find(places: Iterable[str | Path], asset: str | None = None) -> Found:
             del assets[path]
         else:
             files[path] = file
-    return Found(tuple(files.values()), tuple(skipped), tuple(roots), assets, tuple(remarks), frozenset(read))
+    found = tuple(files.values()), tuple(skipped), tuple(roots), plain.passed_over
+    return Found(*found, assets, tuple(remarks), frozenset(read))
 
 
 def find_again(named: Mapping[Source, Collection[str]]) -> Found:
@@ -83,7 +87,7 @@ def find_again(named: Mapping[Source, Collection[str]]) -> Found:
     files = [state for state in states.values() if isinstance(state, FoundFile)]
     skipped += (state for state in states.values() if isinstance(state, Skip))
     told = {file.path: assets[file.path] for file in files}
-    return Found(tuple(files), tuple(skipped), (), told, tuple(remarks))
+    return Found(tuple(files), tuple(skipped), (), assets=told, remarks=tuple(remarks))
 
 
 def _documents(places: Iterable[str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from evidex.retrieval.scan.partial import ScanResult
 LEAST_KNOWN = 250
 """Fewer known queries teach an order that does not hold, and chances that are far off."""
 _ROWS_AT_ONCE = 4096
+_SURE = 1.645  # standard errors that a worthless score exceeds once in twenty times
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,13 @@ class Worth:
     learned: float
     similarity: float
     """Of the highest similarity, on the same answers."""
+    error: float = 0.0
+    """Standard error of the learned score's."""
+
+    @property
+    def helps(self) -> bool:
+        """Whether it is better than the highest similarity, and than chance by more than chance makes it."""
+        return self.learned - _SURE * self.error > 0.5 and self.learned > self.similarity
 
     def describe(self) -> str:
         """One sentence for people."""
@@ -48,7 +56,7 @@ class Lesson:
     @property
     def helps(self) -> bool:
         """Whether it tells wrong answers better than the highest similarity does, on queries it did not learn from."""
-        return self.worth is None or self.worth.learned > self.worth.similarity
+        return self.worth is None or self.worth.helps
 
 
 def learn(known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Generator, *, top: int) -> Lesson | None:
@@ -58,29 +66,28 @@ def learn(known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Genera
     Whether the score is used at all (`Lesson.helps`) is decided by both halves: a choice of two that no guarantee
     corrects for.
     """
-    from evidex.evaluation.selective import selective
-
     half = halves(known.groups, rng)
     if len(half) < LEAST_KNOWN or not (known.part(half).teaches and known.part(~half).teaches):
         return None
-    lessons, learned, plain = [], [], []
-    for taught in (half, ~half):
-        learned_score = fit_learned_score(known.part(taught), gallery, middle, rng, top=top)
-        judged = known.part(~taught)
-        lessons.append(learned_score)
-        learned.append(selective(learned_score.doubt(judged.result, judged.queries, gallery), judged.right).auroc)
-        plain.append(selective(-judged.result.scores[:, 0], judged.right).auroc)
-    return Lesson(lessons[0], half, Worth(len(half), float(np.mean(learned)), float(np.mean(plain))))
+    lessons = [fit_learned_score(known.part(taught), gallery, middle, rng, top=top) for taught in (half, ~half)]
+    judges = known.part(~half), known.part(half)
+    parts = [worth_of(each, judged, gallery) for each, judged in zip(lessons, judges, strict=True)]
+    told = np.array([(each.learned, each.similarity, each.error) for each in parts if each is not None])
+    learned, plain = told[:, :2].mean(axis=0).tolist()
+    error = float(np.linalg.norm(told[:, 2])) / len(told)
+    return Lesson(lessons[0], half, Worth(len(half), learned, plain, error))
 
 
 def worth_of(learned_score: LearnedScore, judged: Known, gallery: Vectors) -> Worth | None:
     """Of what was learned elsewhere, on known queries; None where these were all right or all wrong."""
-    from evidex.evaluation.selective import selective
+    from evidex.evaluation.selective import auroc_error, selective
 
     if not 0 < judged.right.sum() < len(judged.right):
         return None
-    learned = selective(learned_score.doubt(judged.result, judged.queries, gallery), judged.right).auroc
-    return Worth(len(judged.right), learned, selective(-judged.result.scores[:, 0], judged.right).auroc)
+    doubt = learned_score.doubt(judged.result, judged.queries, gallery)
+    similarity = selective(-judged.result.scores[:, 0], judged.right).auroc
+    error = auroc_error(doubt, judged.right, judged.groups)
+    return Worth(len(judged.right), selective(doubt, judged.right).auroc, similarity, error)
 
 
 def known_of(first: ScanResult, queries: Vectors, answers: Mapping[int, set[int]], top: int) -> Known:

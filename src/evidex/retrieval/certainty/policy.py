@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ class Judged:
     chance_top: int | None = None
     unpromised: bool = False
     """Whether it is refused for a guarantee alone: as well supported as most, yet such answers are wrong too often."""
+    lapsed: bool = False
+    """Whether there was a guarantee, which the rows have outlived."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Policy:
     """The gate for abstaining if there were no guarantee."""
     given: bool = False
     """Whether somebody gave the queries; otherwise the gallery made the calibration of its own content."""
+    lapsed: bool = False
+    """Whether a guarantee was left out, as it is of other rows."""
 
     @classmethod
     def of(cls, calibration: Calibration, refine_ratio: float, abstain_ratio: float, *, given: bool = False) -> Policy:
@@ -62,6 +66,15 @@ class Policy:
                 abstain, kept = Gate(guarantee.threshold), guarantee
                 break
         return cls(calibration, refine, abstain, refine_ratio, kept, usual, given)
+
+    def of_rows(self, count: int) -> Policy:
+        """The same for a gallery that holds ``count`` rows of this kind.
+
+        A guarantee that was made of more or fewer is promised no more, so nothing is refused for its sake either.
+        """
+        if self.guarantee is None or self.guarantee.gallery_size == count:
+            return self
+        return replace(self, abstain=self.usual, guarantee=None, lapsed=True)
 
     @property
     def looks_at_rows(self) -> bool:
@@ -118,6 +131,7 @@ class Policy:
                 None if chances is None else float(chances[i]),
                 None if chances is None else self.chance_top,
                 unpromised=bool(unpromised[i]),
+                lapsed=self.lapsed,
             )
             for i in range(len(seen))
         ]

@@ -29,7 +29,7 @@ def index_paths(
     gallery: IndexTarget, places: Sequence[str | Path], options: IndexOptions, progress: Progress = silent
 ) -> IndexReport:
     """Index what lies under ``places``; a file that cannot be indexed is in the report with its reason."""
-    return index_found(gallery, lambda: find(places, options.asset), options, progress)
+    return index_found(gallery, lambda: find(places, options.asset, gone=options.prune), options, progress)
 
 
 def index_found(

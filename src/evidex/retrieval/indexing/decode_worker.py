@@ -131,6 +131,8 @@ class Finished:
     problem: str | None
     blank: int = 0
     """Pictures of it all of whose pixels are alike; they are encoded like others."""
+    first_only: bool = False
+    """Whether the file holds more pictures, which are left out."""
 
 
 @dataclass(frozen=True)
@@ -224,9 +226,10 @@ def _pictures(task: DecodeTask, sha256: str, raster: bool, settings: WorkerSetti
     options = replace(settings.read, tiles=replace(settings.read.tiles, told=task.told))
     pictures = windows = done = unreadable = blank = 0
     problem: str | None = None
+    first_only = False
     held: Picture | None = None  # the last picture must say that it is the last
     for item in read_items(path, options, task.known, task.pieces):
-        windows, done = item.windows, done + 1
+        windows, done, first_only = item.windows, done + 1, first_only or item.first_only
         if item.problem is not None:
             unreadable, problem = unreadable + 1, problem or item.problem
         if done % _WINDOWS_A_SIGN == 0:
@@ -249,7 +252,7 @@ def _pictures(task: DecodeTask, sha256: str, raster: bool, settings: WorkerSetti
     if held is not None:
         yield replace(held, last=not unreadable)
     reason = None if problem is None else problem.removeprefix(f"'{printable(path)}' ")
-    yield Finished(path, sha256, raster, file, windows, pictures, unreadable, reason, blank)
+    yield Finished(path, sha256, raster, file, windows, pictures, unreadable, reason, blank, first_only)
 
 
 def fitted(picture: Image, fit: Fit) -> NDArray[np.uint8]:

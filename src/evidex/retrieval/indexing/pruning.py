@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from evidex.data.discover import printable
@@ -68,7 +68,13 @@ class Pruning:
         return sorted(path for path in self.known - self.files if path in self.listed or is_gone(path))
 
     def check_before(self) -> None:
-        """Refuse at once where so little is found that renamed files cannot explain what is missing."""
+        """Refuse at once places of which nothing is or was there, and where so little is found that renamed files
+        cannot explain what is missing."""
+        for root in sorted(self.roots):
+            if not (is_remote(root) or os.path.lexists(root) or any(_root(path, {root}) for path in self.known)):
+                raise InputError(
+                    f"'{printable(root)}' does not exist, and the gallery holds nothing from there; check the name"
+                )
         new = Counter(map(self._place, self.files - self.known))
         self._refuse(self.gone(), new, "nothing was changed")
 
@@ -95,7 +101,7 @@ class Pruning:
         return "" if root is None or root == path else root
 
 
-def _root(path: str, roots: frozenset[str]) -> str | None:
+def _root(path: str, roots: Set[str]) -> str | None:
     """The nearest of ``roots`` that is ``path`` or lies above it."""
     while path not in roots:
         above = os.path.dirname(path)  # noqa: PTH120 (a path may hold bytes that are no UTF-8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ from evidex.data.records import Skip
 from evidex.data.rendering import TileOptions
 from evidex.errors import InputError
 from evidex.progress import Progress
+from evidex.retrieval.indexing.decode_worker import Finished
 from evidex.retrieval.indexing.known_files import KnownFile
 
 
@@ -63,6 +64,9 @@ class IndexReport:
     them, or nothing."""
     blank: int
     """Pictures read now all of whose pixels are alike: they have rows, and nothing that a question could mean."""
+    passed_over: Mapping[str, int]
+    """Pictures in the given folders that were not looked at, so are not among ``found``: how many by their suffix, and
+    as ``hidden`` those whose names begin with a dot."""
     seconds: float
 
 
@@ -77,12 +81,13 @@ class NotPrunedError(InputError):
 class Tally:
     """Counts every file once while a run goes on."""
 
-    def __init__(self, skipped: list[Skip], remarks: list[Skip]) -> None:
+    def __init__(self, skipped: list[Skip], remarks: list[Skip], passed_over: Mapping[str, int]) -> None:
         self.counts: Counter[str] = Counter()
         self.read_before: Counter[str] = Counter()
         """How files were read before that are read otherwise now."""
         self._skipped = skipped
         self._remarks = remarks
+        self._passed_over = passed_over
         self._written: list[str] = []
         self.unplaced: set[str] = set()
 
@@ -94,11 +99,13 @@ class Tally:
     def skip(self, path: str, reason: str) -> None:
         self._skipped.append(Skip(printable(path), reason))
 
-    def blank(self, path: str, pictures: int) -> None:
-        """So many pictures of ``path`` show nothing."""
-        if pictures:
-            self.counts["blank"] += pictures
-            self.remark(path, "shows nothing, wholly or in part: all pixels there are alike")
+    def finished(self, file: Finished) -> None:
+        """What is to be told of a file that was read."""
+        if file.blank:
+            self.counts["blank"] += file.blank
+            self.remark(file.path, "shows nothing, wholly or in part: all pixels there are alike")
+        if file.first_only:
+            self.remark(file.path, "holds several pictures, as animations and pages do: only the first is indexed")
 
     def remark(self, path: str, reason: str) -> None:
         self._remarks.append(Skip(printable(path), reason))
@@ -134,6 +141,7 @@ class Tally:
             texts=rows - images - tiles,
             unplaced=len(self.unplaced),
             blank=self.counts["blank"],
+            passed_over=dict(self._passed_over),
             seconds=seconds,
         )
 

@@ -86,7 +86,7 @@ class IndexRun:
             lost = {path: held[path] for path in held if may_have_lost(path, problems)}
             captions = lost | dict(captions)
         self._maker = RowMaker(captions, options.reading, findings.assets)
-        self._tally = Tally(list(findings.skipped), [*problems, *findings.remarks])
+        self._tally = Tally(list(findings.skipped), [*problems, *findings.remarks], findings.passed_over)
         self._files = FilesUnderWay()
         self._commits = Commits(self._known, self._files, self._maker, self._tally, options, gallery.rows_a_commit)
         self._waiting: list[Picture] = []
@@ -207,7 +207,7 @@ class IndexRun:
                 self._meter.reached(message.path, message.done)
             case Finished():
                 self._files.finished(message)
-                self._tally.blank(message.path, message.blank)
+                self._tally.finished(message)
                 self._meter.finish(message.path)
             case Same():
                 self._files.same(message)
