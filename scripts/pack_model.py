@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file
-from ship_model import data_line, data_of, domain_of, measured, portable_card, word_table
+from ship_model import add_data_arguments, data_line, data_of, domain_of, measured, portable_card, word_table
 
 from evidex.data.sources import load_sources, markdown
 from evidex.encoders.model import Model, load_model
@@ -45,12 +45,7 @@ _REST_BYTES = 1_000_000  # the vocabulary, the card, and what the model was taug
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
-    parser.add_argument(
-        "--dataset", required=True, nargs="+", help="the datasets it was trained on, the main one first"
-    )
-    parser.add_argument("--labels", default=[], nargs="+", help="those it learned the labels of")
-    parser.add_argument("--texts", default=[], nargs="+", help="files of further captions, as data.texts")
-    parser.add_argument("--text-tower", type=Path, help="folder of the pretrained text tower, if the run has no table")
+    add_data_arguments(parser)
     parser.add_argument("--target", type=Path, default=MODELS / "large.safetensors")
     parser.add_argument("--limit", type=float, default=30.0, help="size of the written file at most, in MB")
     arguments = parser.parse_args()

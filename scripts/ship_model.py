@@ -50,13 +50,7 @@ LIMIT_BYTES = 34_000_000
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
-    parser.add_argument(
-        "--dataset", required=True, nargs="+", help="the datasets it was trained on, the main one first"
-    )
-    parser.add_argument("--labels", default=[], nargs="+", help="those it learned the labels of")
-    parser.add_argument("--label-names", default="", help="table of other names of the labels, as data.label_names")
-    parser.add_argument("--texts", default=[], nargs="+", help="files of further captions, as data.texts")
-    parser.add_argument("--text-tower", type=Path, help="folder of the pretrained text tower, if the run has no table")
+    add_data_arguments(parser)
     parser.add_argument("--counts-only", action="store_true", help="only count how often each word was taught")
     parser.add_argument("--with-start", type=Path, metavar="START", help="the model it began as: ship their mean")
     parser.add_argument("--text-in-halves", action="store_true", help="round no layer of the text tower to bytes")
@@ -127,6 +121,17 @@ def scores_of(model: Model, sources: Sources) -> dict[str, Any]:
     val = sources.captions[0].val
     found = {"clean": evaluate(model, val, absent=False), "noisy": evaluate(model, val, noisy_seed=0, absent=False)}
     return {name: each.recall.to_json() for name, each in found.items()}
+
+
+def add_data_arguments(parser: argparse.ArgumentParser) -> None:
+    """What a model learned from, for `data_of` and `word_table`."""
+    parser.add_argument(
+        "--dataset", required=True, nargs="+", help="the datasets it was trained on, the main one first"
+    )
+    parser.add_argument("--labels", default=[], nargs="+", help="those it learned the labels of")
+    parser.add_argument("--label-names", default="", help="table of other names of the labels, as data.label_names")
+    parser.add_argument("--texts", default=[], nargs="+", help="files of further captions, as data.texts")
+    parser.add_argument("--text-tower", type=Path, help="folder of the pretrained text tower, if the run has no table")
 
 
 def data_of(arguments: argparse.Namespace) -> DataConfig:
