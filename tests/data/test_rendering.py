@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,7 +109,12 @@ def test_what_is_called_alpha_is_looked_at_once(tmp_path: Path, monkeypatch: pyt
     path = write_raster(tmp_path / "mosaic.tif", values, tiled=False)
     looked_at: list[tuple[int, ...]] = []
     sample = rendering._sample
-    monkeypatch.setattr(rendering, "_sample", lambda source, bands: looked_at.append(bands) or sample(source, bands))
+
+    def noted(source: Any, bands: tuple[int, ...]) -> Any:
+        looked_at.append(bands)
+        return sample(source, bands)
+
+    monkeypatch.setattr(rendering, "_sample", noted)
     with open_raster(path, TileOptions()) as raster:
         assert not raster.alpha_is_a_band
     assert looked_at == [(4,)]
