@@ -32,7 +32,16 @@ class Worth:
     @property
     def helps(self) -> bool:
         """Whether it is better than the highest similarity, and than chance by more than chance makes it."""
-        return self.learned - _SURE * self.error > 0.5 and self.learned > self.similarity
+        return self.shortfall is None
+
+    @property
+    def shortfall(self) -> str | None:
+        """What it is no better than, and so not used; None where it helps."""
+        if not self.learned - _SURE * self.error > 0.5:
+            return f"tells wrong answers no better than chance may (AUROC {self.learned:.3f} ± {self.error:.3f})"
+        if not self.learned > self.similarity:
+            return f"is no better than the highest similarity (AUROC {self.learned:.3f} and {self.similarity:.3f})"
+        return None
 
     def describe(self) -> str:
         """One sentence for people."""
@@ -55,7 +64,7 @@ class Lesson:
 
     @property
     def helps(self) -> bool:
-        """Whether it tells wrong answers better than the highest similarity does, on queries it did not learn from."""
+        """Whether it tells wrong answers well enough (`Worth.helps`), as far as there are queries to tell by."""
         return self.worth is None or self.worth.helps
 
 
