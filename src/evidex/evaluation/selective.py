@@ -124,7 +124,7 @@ def _alikeness(values: NDArray[np.float64], group: NDArray[np.intp]) -> float:
     return min(1.0, max(0.0, float((between - within) / whole))) if whole > 0 else 0.0
 
 
-def _independent(sizes: NDArray[np.float64], alike: float) -> float:
+def _independent(sizes: NDArray[Any], alike: float) -> float:
     """As how many values of their own those of groups of such ``sizes`` count (Kish's effective sample size)."""
     return float(sizes.sum() ** 2 / np.dot(sizes, 1 + np.maximum(sizes - 1, 0) * alike))
 
