@@ -34,7 +34,7 @@ def test_a_number_of_things_is_told(compact: Model) -> None:
         "exactly two bridges": "two bridges",
         "two tennis courts, three pools": "two tennis courts",
         "one plane parked on the apron": "one plane",
-        "one large plane": "one large plane",
+        "one large white plane parked at a gate": "one large white plane",
         "a single runway": "a single runway",
         "five people": "five people",
         "how many planes": "how many",

@@ -71,16 +71,16 @@ def _one(words: list[str], said: str) -> str | None:
     """What a "one" at the head of ``words`` counts."""
     named: list[str] = []
     for word in words:
-        if word.lower() in FUNCTION_WORDS:
+        if word.lower() in FUNCTION_WORDS or (named and _is_doing(word)):
             break
         named.append(word)
     if not named or named[0].lower() in _OTHERWISE:
         return None
-    if named[0].lower() in _KINDS and len(named) > 1 and not _is_doing(named[1]):
+    if named[0].lower() in _KINDS and len(named) > 1:
         return None
     if said == "single" and any(map(_is_plural, named)):  # "single houses" stand alone
         return None
-    return " ".join(named[: 1 if len(named) > 1 and _is_doing(named[1]) else _MOST_WORDS])
+    return " ".join(named)
 
 
 def _several(words: list[str]) -> str | None:
