@@ -142,7 +142,8 @@ function drawAnswer(answer: Answer): void {
   byId("verdict").replaceChildren(verdictCard(answer, gallery, byPicture, (id) => move({ open: id })));
   const among = answer.searched === gallery?.rows ? "" : ` of ${plural(gallery?.rows ?? 0, "row")}`;
   const took = `${plural(answer.searched, "row")}${among} searched in ${Math.max(1, Math.round(answer.timings_ms.total ?? 0))} ms`;
-  const title = answer.verdict === "abstained" && answer.hits.length ? "The nearest things, not an answer" : plural(answer.hits.length, "hit");
+  const noAnswer = answer.tone === "abstained" && answer.standing !== "unsure"; // those may be right
+  const title = noAnswer && answer.hits.length ? "The nearest things, not an answer" : plural(answer.hits.length, "hit");
   byId("hits").replaceChildren(
     h("div", { class: "line" }, h("h3", {}, title), h("p", { class: "quiet" }, took)),
     hitGrid(answer, { open: (id) => openHit(id), like: likeThis, point: (id) => map?.point(id), extra: (hit) => marks.buttons(hit), key: (key, id) => marks.key(key, id) }),

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from evidex.cli.app import main
+from evidex.retrieval.certainty.learning import Lesson, Worth, learn
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row, item_id
@@ -57,6 +60,40 @@ def test_labelled_questions_teach_and_it_is_said_what_that_is_worth(
     assert (content["count"], content["labelled"], content["score"]) == (280, 280, "learned")
     assert content["worth"]["sentence"] in sentence
     assert 0 < content["taught"] < 280
+
+
+@pytest.mark.parametrize(
+    ("worth", "words"),
+    [
+        (Worth(280, 0.55, 0.5, 0.05), "what could be learned tells wrong answers no better than chance may"),
+        (Worth(280, 0.65, 0.7, 0.01), "what could be learned is no better than the highest similarity"),
+        (None, "they teach nothing: that takes 10 right and 10 wrong answers in either half"),
+    ],
+)
+def test_it_is_said_why_what_was_learned_is_not_used(
+    place: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    worth: Worth | None,
+    words: str,
+) -> None:
+    def taught(*arguments: Any, **options: Any) -> Lesson | None:
+        lesson = learn(*arguments, **options)
+        assert lesson is not None
+        return None if worth is None else replace(lesson, worth=worth)
+
+    monkeypatch.setattr("evidex.retrieval.certainty.calibrating.learn", taught)
+    capsys.readouterr()
+    assert not calibrate(place, "--queries", str(place / "questions.json"))
+    told = capsys.readouterr().out
+    assert words in told
+    assert "judged by vacuity" in told
+    assert not calibrate(place, "--queries", str(place / "questions.json"), "--json")
+    (content,) = json.loads(capsys.readouterr().out)
+    assert (content["worth"] and content["worth"]["learned"]) == (worth and worth.learned)
+    assert content["taught"] == 0
+    assert not calibrate(place, "--queries", str(place / "questions.json"), "--score", "vacuity")
+    assert "learn" not in capsys.readouterr().out
 
 
 def test_questions_without_answers_are_judged_by_vacuity(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

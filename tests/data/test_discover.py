@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -29,7 +30,8 @@ def test_folders_give_images_by_name_and_leave_out_what_is_hidden_or_no_image(tm
 
 def test_pictures_that_are_left_out_are_counted(tmp_path: Path) -> None:
     _write(tmp_path, "a.bmp", "b.GIF", "c.heic", "deep/d.HEIC", "deep/.e.png", ".DS_Store", "notes.txt", "f.img.xml")
-    assert _names(tmp_path) == ["a.bmp", "b.GIF"]
+    _write(tmp_path, "._a.bmp", "._scene.tif", "g.jfif")
+    assert _names(tmp_path) == ["a.bmp", "b.GIF", "g.jfif"]
     assert discover([tmp_path]).passed_over == {".heic": 2, "hidden": 1}
 
 
@@ -75,6 +77,31 @@ def test_a_place_that_is_not_there_is_refused_before_any_work(tmp_path: Path) ->
     with pytest.raises(InputError, match="nothing matches"):
         check_places([str(tmp_path / "*.tif")])
     check_places([tmp_path, str(tmp_path / "*.png")])
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ESTALE])
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_place_out_of_reach_is_not_taken_for_one_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, gone: bool
+) -> None:
+    far, lstat = tmp_path / "disk" / "scenes", os.lstat
+
+    def out_of_reach(path: str | Path, **options: int) -> os.stat_result:
+        if os.fspath(path) == str(far):
+            raise OSError(number, os.strerror(number))
+        return lstat(path, **options)
+
+    assert discover([far], gone=True).files == ()
+    monkeypatch.setattr(os, "lstat", out_of_reach)
+    for look in (discover, check_places):
+        with pytest.raises(InputError, match=r"scenes' cannot be looked at \(.+\); make it readable"):
+            look([far], gone=gone)
+
+
+def test_what_lies_where_no_folder_is_is_gone(tmp_path: Path) -> None:
+    _write(tmp_path, "file")
+    for place in (tmp_path / "file" / "scenes", tmp_path / "none"):
+        assert discover([place], gone=True).roots == (str(place),)
 
 
 def test_a_name_with_brackets_is_a_name_where_such_a_file_exists(tmp_path: Path) -> None:

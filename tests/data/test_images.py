@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from evidex.data.images import decode_image, open_picture, upright_size
+from evidex.data.items import ReadOptions, read_items
 from evidex.errors import ImageError, ImageTooLargeError
 
 
@@ -96,3 +97,13 @@ def test_a_reduced_jpeg_keeps_the_limit_and_its_orientation() -> None:
         assert upright_size(opened) == (900, 400)
     with pytest.raises(ImageTooLargeError, match="400×900 pixels"):
         decode_image(turned, max_pixels=100_000, at_least=100)
+
+
+def test_junk_behind_a_picture_does_not_cost_it(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    Image.new("P", (40, 30), 3).save(stream, "GIF")
+    for junk in (b",", b",\0\0", b"!"):
+        path = tmp_path / "picture.gif"
+        path.write_bytes(stream.getvalue().rstrip(b";") + junk)
+        (item,) = read_items(str(path), ReadOptions())
+        assert (item.width, item.height, item.first_only) == (40, 30, False)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import gc
 import json
 import os
 import time
@@ -13,7 +16,7 @@ from PIL import Image
 
 from evidex.data import pixels
 from evidex.data.datasets import Dataset, load_dataset
-from evidex.data.pixels import content_digests, prepared_pixels
+from evidex.data.pixels import content_digests, make_room, prepared_pixels
 from evidex.errors import ImageError
 from tests.retrieval.archive import write_images
 
@@ -99,6 +102,62 @@ def test_what_was_used_least_recently_goes_first_and_what_is_in_use_stays(
     assert np.array_equal(prepared_pixels(dataset, again, SIZE, "first", directory=tmp_path), first)
     assert again.count == 0
     assert (folder / own).stat().st_mtime > time.time() - 50  # used, so it is no old one any more
+
+
+def _take(path: Path) -> bool:
+    """Whether nobody has mapped it."""
+    try:
+        with path.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def test_what_another_run_has_mapped_stays(dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = 5 * 3 * SIZE * SIZE
+    monkeypatch.setattr(pixels, "MOST_BYTES", 2 * size)
+    folder = tmp_path / "pixels"
+    folder.mkdir()
+    for age, name in ((300, "mapped"), (200, "old"), (100, "young")):
+        (folder / f"{name}.u8").write_bytes(bytes(size))
+        os.utime(folder / f"{name}.u8", (time.time() - age,) * 2)
+    with (folder / "mapped.u8").open("rb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_SH)
+        mapped = np.memmap(stream, np.uint8, "r")
+    first = prepared_pixels(dataset, Preparing(), SIZE, "first", directory=tmp_path)
+    (own,) = {path.name for path in folder.iterdir()} - {"mapped.u8"}
+    assert not _take(folder / own)
+    del first
+    gc.collect()
+    assert _take(folder / own)
+    assert not mapped.any()
+
+
+def test_a_cache_that_may_not_be_changed_is_read_all_the_same(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = prepared_pixels(dataset, Preparing(), SIZE, "first", directory=tmp_path)
+    (own,) = (tmp_path / "pixels").iterdir()
+    lost = tmp_path / "pixels" / ".lost.1"
+    lost.touch()
+    os.utime(lost, (0, 0))
+    monkeypatch.setattr(pixels, "_in_use", set())
+    monkeypatch.setattr(pixels, "MOST_BYTES", 0)
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "utime", refused)
+        patch.setattr(Path, "unlink", refused)
+        again = Preparing()
+        assert np.array_equal(prepared_pixels(dataset, again, SIZE, "first", directory=tmp_path), first)
+        assert again.count == 0
+        del first
+        gc.collect()
+        make_room(tmp_path / "pixels", 1)
+    assert {own, lost} == set((tmp_path / "pixels").iterdir())
 
 
 def test_a_file_that_another_run_takes_away_is_made_anew(dataset: Dataset, tmp_path: Path) -> None:

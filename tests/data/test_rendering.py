@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import rasterio
+from PIL import Image
 
-from evidex.data.items import ReadOptions, read_items, read_whole
+from evidex.data import rendering
+from evidex.data.items import ReadOptions, opens_whole, read_items, read_whole
 from evidex.data.rendering import Rendering, TileOptions, is_flat, to_bytes
+from evidex.data.sensors import Told
+from evidex.data.tiles import open_raster
 from evidex.errors import BandsError, ImageError, InputError
 from tests.retrieval.archive import write_raster
 
@@ -66,6 +71,62 @@ def test_a_fourth_band_that_only_is_called_alpha_is_not_taken_for_it(tmp_path: P
             read()
     (item,) = read_items(str(path), ReadOptions(TileOptions(bands=(1, 2, 3))))
     assert np.array_equal(np.asarray(item.picture), values[:3].transpose(1, 2, 0))
+
+
+@pytest.mark.parametrize("placed", [True, False])
+@pytest.mark.parametrize(
+    "options",
+    [TileOptions(sensor=name) for name in ("planetscope", "sentinel-2")]
+    + [TileOptions(sensor="landsat-8", told=Told(bands=(1, 2, 3))), TileOptions(told=Told(bands=(1, 2, 3)))],
+)
+def test_a_band_that_only_is_called_alpha_darkens_nothing_where_bands_are_known(
+    tmp_path: Path, placed: bool, options: TileOptions
+) -> None:
+    values = np.random.default_rng(5).integers(1, 255, (4, 96, 96), dtype=np.uint8)
+    values[3, :40] = 0
+    where = {} if placed else {"crs": None, "transform": None}
+    path = str(write_raster(tmp_path / "infrared.tif", values, tiled=False, **where))
+    (item,) = read_items(path, ReadOptions(options))
+    for shown in (item.picture, read_whole(path, ReadOptions(options))):
+        assert np.array_equal(np.asarray(shown), values[:3].transpose(1, 2, 0))
+    assert not opens_whole(path, ReadOptions(options))
+
+
+def test_near_infrared_of_the_sea_is_no_alpha(tmp_path: Path) -> None:
+    """It is the same over all of the water, and nothing in a strip of it."""
+    rng = np.random.default_rng(5)
+    values = rng.integers(1, 255, (4, 96, 96), dtype=np.uint8)
+    values[3], values[3, :12] = 3, 0
+    values[3, 80:] = rng.integers(60, 200, (16, 96))
+    path = write_raster(tmp_path / "coast.tif", values, tiled=False)
+    with pytest.raises(BandsError, match="looks like a picture"):
+        list(read_items(str(path), ReadOptions()))
+
+
+def test_what_is_called_alpha_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(6).integers(1, 255, (4, 96, 96), dtype=np.uint8)
+    values[3] = 255
+    path = write_raster(tmp_path / "mosaic.tif", values, tiled=False)
+    looked_at: list[tuple[int, ...]] = []
+    sample = rendering._sample
+
+    def noted(source: Any, bands: tuple[int, ...]) -> Any:
+        looked_at.append(bands)
+        return sample(source, bands)
+
+    monkeypatch.setattr(rendering, "_sample", noted)
+    with open_raster(path, TileOptions()) as raster:
+        assert not raster.alpha_is_a_band
+    assert looked_at == [(4,)]
+
+
+def test_pages_are_told_from_thumbnails(tmp_path: Path) -> None:
+    first = np.random.default_rng(8).integers(1, 255, (96, 96, 3), dtype=np.uint8)
+    for name, size, more in (("pages", 96, True), ("thumbnail", 24, False)):
+        second = Image.fromarray(first).resize((size, size))
+        Image.fromarray(first).save(tmp_path / f"{name}.tif", save_all=True, append_images=[second])
+        (item,) = read_items(str(tmp_path / f"{name}.tif"), ReadOptions())
+        assert item.first_only is more
 
 
 @pytest.mark.parametrize("inside", [255, 128])

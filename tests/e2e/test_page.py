@@ -96,6 +96,23 @@ def test_refined_and_abstained_verdicts_are_said_in_words(
     assert "mode=plain" in page.url
 
 
+def test_hits_that_may_be_right_are_not_called_no_answer(
+    visit: Callable[..., Any], address: str, gallery: Gallery
+) -> None:
+    """Of what is refused for a guarantee alone."""
+    text = texts_by_verdict(gallery)["abstained"]
+    page = visit(address)
+
+    def unsure(route: Any) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json=answer.json() | {"standing": "unsure"})
+
+    page.route("**/search", unsure)
+    searched(page, text)
+    page.locator(".verdict.abstained").wait_for()
+    assert re.fullmatch(r"\d+ hits", page.locator("#hits h3").inner_text())
+
+
 def test_a_dropped_picture_is_searched_for(visit: Callable[..., Any], address: str) -> None:
     page = visit(address)
     _drop(page, "example.png", "image/png", _png(4))

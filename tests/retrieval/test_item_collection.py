@@ -13,12 +13,13 @@ import pystac
 import pytest
 from pystac.validation.local_validator import get_local_schema_cache
 
+from evidex.data.discover import IMAGE_SUFFIXES
 from evidex.data.items import ReadOptions
 from evidex.data.rendering import TileOptions
 from evidex.data.stac.item import UNKNOWN_TIME
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
-from evidex.retrieval.item_collection import item_collection
+from evidex.retrieval.item_collection import _TYPES, item_collection
 from evidex.retrieval.reindexing import reindex
 from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.rows import Row
@@ -52,6 +53,10 @@ def _same(row: Row) -> tuple[Any, ...]:
 def _contents(gallery: Gallery) -> dict[str, tuple[Any, bytes]]:
     rows = gallery.rows(range(len(gallery)))
     return {row.id: (_same(row), vector.tobytes()) for row, vector in zip(rows, gallery.vectors, strict=True)}
+
+
+def test_every_kind_of_picture_has_its_media_type() -> None:
+    assert _TYPES.keys() == IMAGE_SUFFIXES
 
 
 @pytest.fixture

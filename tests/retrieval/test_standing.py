@@ -254,15 +254,17 @@ def test_a_denial_is_told_beside_what_weighs_more() -> None:
 
 
 def test_how_many_and_in_which_state_is_told_as_a_doubt() -> None:
-    case = replace(PLAIN, reading=Reading(counted="two", state="broken"))
+    case = replace(PLAIN, reading=Reading(counted="two planes", state="broken"))
     alone, doubted = (replace(case, judged=judged).standing(case.first) for judged in (SURE, UNSURE))
     assert (alone.level, alone.reasons) == (Level.LOOK_TWICE, (Reason.COUNTED, Reason.STATE))
     told = (
-        "You asked for 'two', and the model hardly tells how many there are; count for yourself. "
+        "You asked for 'two planes', and the model hardly tells how many there are; count for yourself. "
         "The model hardly learned 'broken'; the hits may be in any state."
     )
     assert explanation(alone, 50, None) == told
     assert explanation(doubted, 50, None).endswith(f"look at the hits. {told}")
+    how_many = replace(case, reading=Reading(counted="how many")).standing(case.first)
+    assert explanation(how_many, 50, None) == "The model hardly tells how many there are; count for yourself."
     refused = replace(case, first=_found(0.1)).standing(_found(0.1))
     assert "broken" not in explanation(refused, 50, None)
 

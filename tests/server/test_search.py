@@ -100,10 +100,12 @@ def test_a_guarantee_is_shown_only_in_the_mode_it_was_tested_in(settings: Settin
     assert "among the first 12" in guarantees[0]
     assert guarantees[1:] == [None] * 4
     assert [calibration["guarantee"] for calibration in about["calibrations"]] == guarantees[:1]
+    assert about["calibrations"][0]["abstain_above"] < 0.9  # the guarantee's
     made.append([replace(made.rows([0])[0], id="another")], made.vectors[:1])
     about, guarantees = asking(served, ask)
     assert guarantees == [None] * 5
     assert [calibration["guarantee"] for calibration in about["calibrations"]] == [None]
+    assert about["calibrations"][0]["abstain_above"] > 0.97  # nothing is refused for the guarantee's sake any more
 
 
 def test_each_verdict_has_its_headline(settings: Settings, gallery: Gallery) -> None:

@@ -1,6 +1,7 @@
 """The learning rate, the groups it applies to, and the averaged weights."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -8,7 +9,8 @@ from torch import nn
 
 from evidex.config import EncoderConfig, TrainConfig
 from evidex.encoders.towers import new_compact
-from evidex.training.schedule import WeightAverage, build_optimizer, cosine, lock_images, set_learning_rate
+from evidex.training.schedule import WeightAverage, _depths, build_optimizer, cosine, lock_images, set_learning_rate
+from tests.encoders.tiny_mpnet import save_tiny_mpnet
 
 
 def test_warm_up_then_half_a_cosine() -> None:
@@ -63,6 +65,15 @@ def test_lower_layers_of_a_transformer_learn_more_slowly() -> None:
     assert rates["text_tower.encoder.layer.0.output.dense.weight"] == 2.5e-4
     assert rates["text_tower.embeddings.word_embeddings.weight"] == 1.25e-4
     assert set(rates.values()) == {1e-3, 5e-4, 2.5e-4, 1.25e-4}
+
+
+def test_what_all_layers_share_lies_below_them(tmp_path: Path) -> None:
+    mpnet = save_tiny_mpnet(tmp_path / "mpnet", layers=3)
+    names = [f"text_tower.{name}" for name, _ in mpnet.named_parameters()]
+    depths = _depths(names)
+    assert depths["text_tower.encoder.relative_attention_bias.weight"] == 4
+    assert depths["text_tower.embeddings.word_embeddings.weight"] == 4
+    assert depths["text_tower.encoder.layer.2.output.dense.weight"] == 1
 
 
 def test_the_average_follows_and_forgets_the_start() -> None:

@@ -71,7 +71,7 @@ def command(
         print_json([_content(outcome) for outcome in outcomes])
     else:
         for outcome in outcomes:
-            _tell(outcome)
+            _tell(outcome, chosen=score is not None)
 
 
 def _known(
@@ -140,7 +140,9 @@ def _content(outcome: CalibrationOutcome) -> dict[str, Any]:
     }
 
 
-def _tell(outcome: CalibrationOutcome) -> None:
+def _tell(outcome: CalibrationOutcome, *, chosen: bool) -> None:
+    """``chosen``: whether somebody named the score."""
+    from evidex.retrieval.certainty.learned_score import LEAST_OF_EACH
     from evidex.retrieval.certainty.learning import LEAST_KNOWN
 
     calibration = outcome.calibration
@@ -151,8 +153,12 @@ def _tell(outcome: CalibrationOutcome) -> None:
     if calibration.learned_score is not None:
         teachers = f"{outcome.taught} of them" if outcome.taught else "captions of the gallery"
         say(f"learned from {teachers}" + (f": {outcome.worth.describe()}" if outcome.worth else ""))
+    elif chosen:
+        pass  # nothing was to be learned
+    elif outcome.worth is not None:
+        say(f"what could be learned {outcome.worth.shortfall}, so it is not used")
     elif outcome.labelled >= LEAST_KNOWN:
-        say("what they teach is no better than the highest similarity, so it is not used")
+        say(f"they teach nothing: that takes {LEAST_OF_EACH} right and {LEAST_OF_EACH} wrong answers in either half")
     elif outcome.labelled:
         say(f"with {LEAST_KNOWN} known answers or more it could learn how likely an answer is right")
     if outcome.out_of_domain:

@@ -17,7 +17,7 @@ from evidex.errors import InputError
 from evidex.files import at_home
 
 RASTER_SUFFIXES = frozenset({".tif", ".tiff", ".jp2", ".j2k"})
-IMAGE_SUFFIXES = RASTER_SUFFIXES | {".jpg", ".jpeg", ".jpe", ".png", ".webp", ".gif", ".bmp"}
+IMAGE_SUFFIXES = RASTER_SUFFIXES | {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp"}
 # Pictures and scenes too, which nothing here reads: whoever has some of them should be told that they are not found.
 OTHER_PICTURES = frozenset(
     {".avif", ".heic", ".heif", ".jxl", ".j2c", ".jpf", ".jpx", ".pgm", ".ppm", ".psd", ".tga"}
@@ -80,7 +80,7 @@ def discover(places: Iterable[str | Path], *, gone: bool = False) -> Findings:
         for root in expanded(os.fspath(place), gone=gone):
             path = os.path.normpath(Path(root).absolute())
             roots.append(path)
-            if gone and not os.path.lexists(path):
+            if gone and not _lies_there(path):
                 continue
             for found in walker.walk(path) if is_folder(path) else _one(path, skipped):
                 files.setdefault(found.path, found)
@@ -111,9 +111,10 @@ def find_file(path: str) -> FoundFile | Skip:
 def expanded(place: str, *, gone: bool = False) -> list[str]:
     """What a given place names: itself, or what matches it as a pattern; InputError where there is nothing.
 
-    With ``gone`` a place that is no pattern need not be there.
+    With ``gone`` a place that is no pattern need not be there. A place that cannot be looked at is refused: it
+    may be there.
     """
-    if os.path.lexists(place):
+    if _lies_there(place):
         return [place]
     if glob.has_magic(place):
         matches = sorted(glob.glob(str(at_home(place)), recursive=True))  # noqa: PTH207 (absolute patterns too)
@@ -123,6 +124,21 @@ def expanded(place: str, *, gone: bool = False) -> list[str]:
     if gone:
         return [place]
     raise InputError(f"'{printable(place)}' does not exist; give a folder, a file or a pattern")
+
+
+def _lies_there(place: str) -> bool:
+    """Whether there is something of that name; InputError where that cannot be told."""
+    try:
+        os.lstat(place)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last of names that nothing can have
+        return False
+    except OSError as error:
+        if glob.has_magic(place):
+            return False
+        raise InputError(
+            f"'{printable(place)}' cannot be looked at ({_reason(error)}); make it readable, or mount its disk again"
+        ) from None
+    return True
 
 
 class _Walker:
@@ -158,6 +174,8 @@ class _Walker:
         """Whether a file of this name is looked at; a picture that is not is counted."""
         suffix = Path(name).suffix.lower()
         hidden = name.startswith(".")
+        if name.startswith("._"):  # what macOS writes beside a file on other disks: no picture
+            return False
         if suffix in OTHER_PICTURES or (hidden and suffix in IMAGE_SUFFIXES):
             self.passed_over[HIDDEN if hidden else suffix] += 1
         return suffix in IMAGE_SUFFIXES and not hidden

@@ -88,7 +88,12 @@ def holds_more(image: Image) -> bool:
 
     Pages of a TIFF are told apart from its overviews by GDAL; a second picture in a JPEG is a preview of the first.
     """
-    return image.format in _ANIMATED and bool(getattr(image, "is_animated", False))
+    if image.format not in _ANIMATED:
+        return False
+    try:
+        return bool(getattr(image, "is_animated", False))
+    except Exception:  # Pillow reads on to the end, and what lies there must not cost the first picture
+        return False
 
 
 def shows_nothing(picture: Image) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import math
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-MOST_BYTES = 20 << 30
+MOST_BYTES = 20_000_000_000
 """That prepared pictures may take on the disk; what one run needs may be more."""
 _KEPT = ".u8"
 _ABANDONED_SECONDS = 86_400.0
@@ -59,35 +60,50 @@ def prepared_pixels(
     _in_use.add(path)
     while True:
         try:
-            # Another run may take the name away from now on, but not what is open.
             with path.open("rb") as stream:
-                os.utime(path)
+                with suppress(OSError):  # no such locks there, or a cache that belongs to somebody else
+                    fcntl.flock(stream, fcntl.LOCK_SH)  # as long as it is mapped: `make_room` leaves it alone
+                with suppress(OSError):
+                    os.utime(path)
                 return np.memmap(stream, dtype=np.uint8, mode="r", shape=shape)
         except FileNotFoundError:
             make_room(directory, math.prod(shape))
             _make(path, dataset, prepare, shape, progress)
 
 
-def make_room(directory: Path, room: int, most: int | None = None) -> None:
-    """Remove the files used least recently, until ``room`` bytes fit below ``most``; never those of this process.
+def make_room(directory: Path, room: int) -> None:
+    """Remove the files used least recently, until ``room`` bytes fit below `MOST_BYTES`; none that a run has mapped.
 
-    What a run that was killed had not finished goes too, a day after it was last written to.
+    What a run that was killed had not finished goes too, a day after it was last written to. What may not be removed
+    stays, as in a cache that several people share.
     """
     held: list[tuple[float, int, Path]] = []
     for path in directory.iterdir():
-        with suppress(FileNotFoundError):  # another run makes room as well
+        with suppress(OSError):  # another run makes room as well, or it belongs to somebody else
             status = path.stat()
             if path.suffix == _KEPT:
                 held.append((status.st_mtime, status.st_size, path))
             elif path.name.startswith(".") and time.time() - status.st_mtime > _ABANDONED_SECONDS:
                 path.unlink()
-    over = room + sum(size for _, size, _ in held) - (MOST_BYTES if most is None else most)
+    over = room + sum(size for _, size, _ in held) - MOST_BYTES
     for _, size, path in sorted(held):
         if over <= 0:
             return
-        if path not in _in_use:
-            path.unlink(missing_ok=True)
+        if path not in _in_use and _removed(path):
             over -= size
+
+
+def _removed(path: Path) -> bool:
+    """Whether ``path`` is gone; it stays where another run has mapped it, or it may not be removed."""
+    try:
+        with path.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _make(

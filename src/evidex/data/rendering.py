@@ -19,7 +19,8 @@ _SAMPLE_SIDE = 1024
 _SAMPLE_GRID, _SAMPLE_WINDOW = 12, 64
 _LARGEST_REFLECTANCE = 2.0
 _LATER_BASELINE = 4
-_LEAST_ALIKE_IN_ALPHA = 0.5
+_LEAST_FULL_IN_ALPHA = 0.9
+_AS_GOOD_AS_FULL = 0.99
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,12 @@ class Rendering:
         return cls(tuple(value["bands"]), tuple(value["low"]), tuple(value["high"]))
 
 
-def choose_rendering(source: Any, options: TileOptions, label: str) -> Rendering:
-    """Choose bands, and estimate the percentiles of values of more than 8 bits without reading the whole raster."""
-    bands = _bands(source, options, label)
+def choose_rendering(source: Any, options: TileOptions, label: str, *, false_alpha: bool) -> Rendering:
+    """Choose bands, and estimate the percentiles of values of more than 8 bits without reading the whole raster.
+
+    ``false_alpha``: what `alpha_is_a_band` says of it.
+    """
+    bands = _bands(source, options, label, false_alpha)
     if source.dtypes[bands[0] - 1] == "uint8":
         bits = source.tags(bands[0], ns="IMAGE_STRUCTURE").get("NBITS", "8")
         white = 2.0 ** int(bits) - 1 if bits.isdigit() else 255.0
@@ -145,7 +149,7 @@ def is_later(tags: Mapping[str, Any]) -> bool:
     return baseline is not None and int(baseline[1]) >= _LATER_BASELINE
 
 
-def _bands(source: Any, options: TileOptions, label: str) -> tuple[int, ...]:
+def _bands(source: Any, options: TileOptions, label: str, false_alpha: bool) -> tuple[int, ...]:
     if options.bands is not None:
         if max(options.bands) > source.count:
             raise ImageError(
@@ -158,7 +162,7 @@ def _bands(source: Any, options: TileOptions, label: str) -> tuple[int, ...]:
     if (sensor := options.known_sensor) is not None:
         return _bands_of(sensor, source, label)
     names = [colour.name for colour in source.colorinterp]
-    if alpha_is_a_band(source):
+    if false_alpha:
         alpha = names.index("alpha") + 1
         raise BandsError(
             f"'{label}' has {source.count} bands, and band {alpha} is called alpha but looks like a picture; "
@@ -179,7 +183,8 @@ def _bands(source: Any, options: TileOptions, label: str) -> tuple[int, ...]:
 def alpha_is_a_band(source: Any) -> bool:
     """Whether what the file calls alpha holds a picture: writers call the fourth of four bands so if nobody says more.
 
-    What says where there is something to see is nearly always all or nothing, or the same everywhere.
+    What says where there is something to see is nothing, or nearly everywhere else as much as anywhere: of soft edges
+    there is little. Near infrared is not, however much of a scene is water, which is dark in it.
     """
     from rasterio.enums import ColorInterp, MaskFlags
 
@@ -189,8 +194,7 @@ def alpha_is_a_band(source: Any) -> bool:
     (values,) = _sample(source, (band,))
     if values.size == 0:
         return False
-    _, counts = np.unique(values, return_counts=True)
-    return bool(counts.max() < _LEAST_ALIKE_IN_ALPHA * values.size)
+    return bool((values >= _AS_GOOD_AS_FULL * values.max()).mean() < _LEAST_FULL_IN_ALPHA)
 
 
 def _bands_of(sensor: Sensor, source: Any, label: str) -> tuple[int, ...]:

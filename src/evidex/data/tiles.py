@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,17 +79,27 @@ class Raster:
 
     @property
     def is_plain(self) -> bool:
-        """Whether an ordinary decoder shows it as well: 8-bit, one to four channels."""
-        return self.source.dtypes[0] == "uint8" and self.source.count <= 4 and self.options.bands is None
+        """Whether an ordinary decoder shows it as well: 8-bit, one to four channels, of which none is wrongly alpha."""
+        eight_bits = self.source.dtypes[0] == "uint8" and self.source.count <= 4
+        return eight_bits and self.options.bands is None and not self.alpha_is_a_band
 
     @property
     def has_overviews(self) -> bool:
         return bool(self.source.overviews(self.rendering.bands[0]))
 
-    @property
+    @cached_property
     def has_pages(self) -> bool:
-        """Whether the file holds more pictures than this one, its overviews and masks aside."""
-        return len(self.source.subdatasets) > 1
+        """Whether the file holds more pictures than this one: its overviews, masks and thumbnails are none."""
+        return any(map(self._is_a_page, self.source.subdatasets[1:]))
+
+    def _is_a_page(self, name: str) -> bool:
+        import rasterio
+
+        try:
+            with _gdal_errors(self.label), rasterio.open(name, driver=self.source.driver) as other:
+                return bool(other.width >= self.width and other.height >= self.height)
+        except ImageError:
+            return False  # nothing to miss
 
     @property
     def whole(self) -> Window:
@@ -207,9 +217,9 @@ def open_raster(path: str | Path, options: TileOptions, rendering: Rendering | N
         with source:
             _check_blocks(source, label)
             with _gdal_errors(label):
-                chosen = rendering or choose_rendering(source, options, label)
                 crs, transform = _placement(source)
-                bands = alpha_is_a_band(source)
+                bands = alpha_is_a_band(source)  # once, as it may be read over a network
+                chosen = rendering or choose_rendering(source, options, label, false_alpha=bands)
                 tags = {**source.tags(), **source.tags(ns="IMAGERY")}
             yield Raster(source, label, options, chosen, _crs_name(crs), acquired_at(tags), transform, crs, bands)
 

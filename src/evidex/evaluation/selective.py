@@ -83,8 +83,10 @@ def weighted_auroc(
 def auroc_error(uncertainty: ArrayLike, correct: ArrayLike, groups: ArrayLike) -> float:
     """Standard error of `selective`'s AUROC: the larger of that of a worthless score and that of these scores.
 
-    The first, sqrt((p + n + 1) / 12pn), holds however few answers are wrong. The second is DeLong's, whose parts are
-    summed within ``groups`` (queries,), which are right or wrong together.
+    The answers of one of ``groups`` (queries,) are right or wrong together, and scored more or less alike. The first is
+    that of p wrong answers and n right ones, sqrt((p + n + 1) / 12pn), which holds however few are wrong; answers of
+    one group count as the fewer the more alike their scores are, down to one. The second is DeLong's, whose parts are
+    summed within groups.
     """
     score, right = _scores(uncertainty, "uncertainty"), _scores(correct, "correct")
     wrong = 1.0 - right
@@ -100,7 +102,31 @@ def auroc_error(uncertainty: ArrayLike, correct: ArrayLike, groups: ArrayLike) -
     _, group = np.unique(np.asarray(groups), return_inverse=True)
     sums = np.bincount(group, weights=parts)
     spread = float(np.dot(sums, sums)) * len(sums) / max(len(sums) - 1, 1)
-    return math.sqrt(max((positives + negatives + 1) / (12 * positives * negatives), spread))
+    ranks = (np.cumsum(above + below) - (above + below) / 2)[tied]
+    alike = _alikeness(ranks, group)
+    p, n = (_independent(np.bincount(group, weights=weight), alike) for weight in (wrong, right))
+    return math.sqrt(max((p + n + 1) / (12 * p * n), spread))
+
+
+def _alikeness(values: NDArray[np.float64], group: NDArray[np.intp]) -> float:
+    """Correlation of values of one group, 0 to 1, by analysis of variance; 0 where all groups are single."""
+    sizes = np.bincount(group).astype(np.float64)
+    total, count = len(values), len(sizes)
+    if count == total:
+        return 0.0
+    if count == 1:
+        return 1.0
+    means = np.bincount(group, weights=values) / sizes
+    within = float(((values - means[group]) ** 2).sum()) / (total - count)
+    between = float(np.dot(sizes, (means - values.mean()) ** 2)) / (count - 1)
+    usual = (total - np.dot(sizes, sizes) / total) / (count - 1)
+    whole = between + (usual - 1) * within
+    return min(1.0, max(0.0, float((between - within) / whole))) if whole > 0 else 0.0
+
+
+def _independent(sizes: NDArray[Any], alike: float) -> float:
+    """As how many values of their own those of groups of such ``sizes`` count (Kish's effective sample size)."""
+    return float(sizes.sum() ** 2 / np.dot(sizes, 1 + np.maximum(sizes - 1, 0) * alike))
 
 
 def _risk(score: NDArray[np.float64], wrong: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ _SHORT_FOR = (
     (re.compile(r"\bw/o\b", re.IGNORECASE), "without"),
     (re.compile(r"\bw/(?=\s*\w)", re.IGNORECASE), "with "),
 )
-_PICTURES = frozenset({
+PICTURES = frozenset({
     "image", "images", "imagery", "orthophoto", "orthophotos", "photo", "photograph", "photographs", "photos", "pic",
     "pics", "picture", "pictures", "scene", "scenes", "view", "views",
 })  # fmt: skip
@@ -56,4 +56,4 @@ def names_something(text: str) -> bool:
     """Whether ``text`` has a word that is none of asking, of pictures as such, or of grammar, or a number as a name."""
     asked = asked_for(readable(text)).lower()
     words = set(_WORD.findall(asked)) - FUNCTION_WORDS - _REQUESTS
-    return bool(words - _PICTURES - _FROM_ABOVE if words & _PICTURES else words) or _NAME.search(asked) is not None
+    return bool(words - PICTURES - _FROM_ABOVE if words & PICTURES else words) or _NAME.search(asked) is not None

@@ -23,8 +23,11 @@ _TYPES = {
     ".jpg": "image/jpeg",
     ".jpeg": "image/jpeg",
     ".jpe": "image/jpeg",
+    ".jfif": "image/jpeg",
     ".png": "image/png",
     ".webp": "image/webp",
+    ".gif": "image/gif",
+    ".bmp": "image/bmp",
 }
 _GEOTIFF = "image/tiff; application=geotiff"
 

@@ -61,7 +61,7 @@ class Reading:
     negated: str | None = None
     """Words that deny, as they were typed: the model looks for what is denied all the same."""
     counted: str | None = None
-    """Words that say how many things there should be: the model finds them however many there are."""
+    """How many of what there should be, in the question's words: the model finds them however many there are."""
     state: str | None = None
     """A word for a state that the model hardly knows: it finds the things in any."""
     names_nothing: bool = False
@@ -143,7 +143,7 @@ def _reading(model: Model, query: str, outlying: float) -> Reading:
     denied = _DENIAL.search(question.text)
     negated = None if denied is None else denied.group()
     if known is None:
-        return Reading(in_part=in_part, negated=negated, counted=counted(question.text))
+        return Reading(in_part=in_part, negated=negated, counted=counted(question.text, query))
     new = known.new_words(question.text)
     unknown = known.words_out_of_domain(new)
     out_of_domain = _words_that_exclude(known, question.text, unknown, outlying)
@@ -151,9 +151,6 @@ def _reading(model: Model, query: str, outlying: float) -> Reading:
     left_out = {*unknown, *_names(question.text, new)} if outlying <= OUT_OF_DOMAIN else new
     ignored = () if out_of_domain else tuple(word for word in new if word in left_out)
     hardly = _hardly_known(known, question.text, outlying)
-    found_in_any = state(question.text, known)
-    if found_in_any is not None and found_in_any.lower() in (*out_of_domain, *ignored, *hardly):
-        found_in_any = None  # it is told as such a word
     return Reading(
         out_of_domain,
         ignored,
@@ -164,8 +161,9 @@ def _reading(model: Model, query: str, outlying: float) -> Reading:
         hardly_known=bool(hardly),
         in_passing=tuple(word for word in hardly if word not in new),
         negated=negated,
-        counted=counted(question.text),
-        state=found_in_any,
+        counted=counted(question.text, query),
+        # Neither of a word that is told as such, nor beside a denial, which is doubt enough.
+        state=state(question.text, known, {*out_of_domain, *ignored, *hardly}) if negated is None else None,
     )
 
 

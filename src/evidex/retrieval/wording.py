@@ -10,6 +10,7 @@ from evidex.retrieval.certainty.calibration import LEAST_QUERIES
 from evidex.retrieval.hits import Hit, Refinement
 from evidex.retrieval.out_of_domain import Reading
 from evidex.retrieval.standing import Level, Reason, Standing
+from evidex.retrieval.told_apart import HOW_MANY
 
 HEADLINES = {
     Level.EMPTY: "There was nothing to search",
@@ -196,6 +197,8 @@ def _denied(reading: Reading) -> str:
 
 
 def _counted(reading: Reading) -> str:
+    if reading.counted == HOW_MANY:
+        return "The model hardly tells how many there are; count for yourself."
     return f"You asked for '{reading.counted}', and the model hardly tells how many there are; count for yourself."
 
 

@@ -51,6 +51,7 @@ def _calibrations(gallery: Gallery, counts: Counts, max_top: int) -> list[Calibr
         for target in get_args(Target):
             policy = load_policy(gallery, direction, target, REFINE_RATIO, ABSTAIN_RATIO)
             if policy is not None:
+                policy = policy.of_rows(rows[target])  # as answers are judged
                 guarantee = policy.guaranteed(top=max_top, searched=rows[target])
                 found.append(_calibration(policy, direction, target, guarantee))
     return found

@@ -54,6 +54,9 @@ def build_optimizer(encoder: DualEncoder, scale: nn.Parameter, config: TrainConf
 _LAYER = re.compile(r"\.layers?\.(\d+)\.")
 
 
+_ENTRIES = ("embedding", "pre_layrnorm", "relative_attention_bias")  # the last of MPNet, whose layers all share it
+
+
 def _depths(names: list[str]) -> dict[str, int]:
     """Return how many layers lie above each parameter: those of a transformer by number, embeddings below them all."""
     layers = {name: int(match[1]) for name in names if (match := _LAYER.search(name))}
@@ -63,7 +66,7 @@ def _depths(names: list[str]) -> dict[str, int]:
     depths = {}
     for name in names:
         total = count.get(_part(name), 0)
-        entry = "embedding" in name or "pre_layrnorm" in name
+        entry = any(part in name for part in _ENTRIES)
         depths[name] = total - layers[name] if name in layers else total + 1 if entry and total else 0
     return depths
 

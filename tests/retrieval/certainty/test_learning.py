@@ -92,4 +92,7 @@ def test_what_can_be_told_is_used() -> None:
 
 def test_worth_is_said_in_one_sentence() -> None:
     assert "AUROC 0.653, 0.053 better than the highest similarity (0.600; 90 q" in Worth(90, 0.653, 0.6).describe()
+    assert Worth(90, 0.653, 0.6, 0.05).shortfall is None
+    assert "no better than chance may (AUROC 0.653 ± 0.100)" in str(Worth(90, 0.653, 0.6, 0.1).shortfall)
+    assert "no better than the highest similarity (AUROC 0.653 and 0.700)" in str(Worth(90, 0.653, 0.7, 0.05).shortfall)
     assert "0.020 worse" in Worth(90, 0.58, 0.6).describe()

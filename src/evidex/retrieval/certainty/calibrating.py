@@ -76,7 +76,7 @@ class CalibrationOutcome:
     """Queries whose answer is in the gallery; only these can teach and found a guarantee."""
     source: str = "given queries"
     worth: Worth | None = None
-    """How much better the learned score is than the highest similarity, where it was learned."""
+    """How much better the learned score is than the highest similarity, where it was learned, though not used."""
     taught: int = 0
     """Queries that the score was learned from; the calibration is of the others."""
     out_of_domain: int = 0
@@ -139,19 +139,20 @@ def calibrate(
             f"the answers of all {asked.unknown} queries that name some are not in the gallery; "
             "name them by the paths or ids of its rows"
         )
-    lesson = _taught(asked, score, rng, by_captions=not by_itself) if score in (None, LEARNED) else None
+    lesson, worth = None, None
+    if score in (None, LEARNED):
+        lesson, worth = _taught(asked, score, rng, by_captions=not by_itself)
     calibration, judged = _judged(asked, lesson, score or DEFAULT_SCORE)
     if guarantee is not None and asked.answers:
         calibration = _guaranteed(asked, calibration, judged, guarantee, rng)
     target = asked.selection.target
     store_calibration(gallery, calibration, target, by_itself=by_itself)
-    worth, taught = (None, 0) if lesson is None else (lesson.worth, int(lesson.taught.sum()))
     return CalibrationOutcome(
         calibration,
         target,
         len(asked.answers),
         worth=worth,
-        taught=taught,
+        taught=0 if lesson is None else int(lesson.taught.sum()),
         out_of_domain=asked.out_of_domain,
         unknown=asked.unknown,
     )
@@ -205,20 +206,28 @@ def _answerable(gallery: Gallery, queries: Sequence[Query], direction: Direction
     return vectors[usable], usable
 
 
-def _taught(asked: AskedQueries, score: str | None, rng: np.random.Generator, *, by_captions: bool) -> Lesson | None:
-    """Second step: a score learned from known answers, or from the gallery's captions where these are too few."""
+def _taught(
+    asked: AskedQueries, score: str | None, rng: np.random.Generator, *, by_captions: bool
+) -> tuple[Lesson | None, Worth | None]:
+    """Second step: a score learned from known answers, or from the gallery's captions where these are too few.
+
+    With what it is worth, also where that is too little for it to be used.
+    """
     gallery = asked.rows.gallery
     known = known_of(asked.first, asked.vectors, asked.answers, asked.top)
     middle = middle_of(gallery.vectors, asked.selection.mask)
-    lesson = _used(learn(known, gallery.vectors, middle, rng, top=asked.top), score)
+    tried = learn(known, gallery.vectors, middle, rng, top=asked.top)
+    lesson = _used(tried, score)
     if lesson is None and by_captions and (asked.direction, asked.selection.target) == ("text", "images"):
-        lesson = _used(_taught_by_captions(asked, known, middle, rng), score)
+        by_them = _taught_by_captions(asked, known, middle, rng)
+        lesson, tried = _used(by_them, score), tried or by_them
     if score == LEARNED and lesson is None:
         raise InputError(
             f"{len(asked.answers)} queries with known answers teach too little; give {LEAST_KNOWN} or more, with at "
             f"least {LEAST_OF_EACH} right and {LEAST_OF_EACH} wrong answers in either half, or another score"
         )
-    return lesson
+    told = lesson or tried
+    return lesson, None if told is None else told.worth
 
 
 def _used(lesson: Lesson | None, score: str | None) -> Lesson | None:

@@ -32,7 +32,16 @@ class Worth:
     @property
     def helps(self) -> bool:
         """Whether it is better than the highest similarity, and than chance by more than chance makes it."""
-        return self.learned - _SURE * self.error > 0.5 and self.learned > self.similarity
+        return self.shortfall is None
+
+    @property
+    def shortfall(self) -> str | None:
+        """What it is no better than, and so not used; None where it helps."""
+        if not self.learned - _SURE * self.error > 0.5:
+            return f"tells wrong answers no better than chance may (AUROC {self.learned:.3f} ± {self.error:.3f})"
+        if not self.learned > self.similarity:
+            return f"is no better than the highest similarity (AUROC {self.learned:.3f} and {self.similarity:.3f})"
+        return None
 
     def describe(self) -> str:
         """One sentence for people."""
@@ -55,7 +64,7 @@ class Lesson:
 
     @property
     def helps(self) -> bool:
-        """Whether it tells wrong answers better than the highest similarity does, on queries it did not learn from."""
+        """Whether it tells wrong answers well enough (`Worth.helps`), as far as there are queries to tell by."""
         return self.worth is None or self.worth.helps
 
 
@@ -71,8 +80,8 @@ def learn(known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Genera
         return None
     lessons = [fit_learned_score(known.part(taught), gallery, middle, rng, top=top) for taught in (half, ~half)]
     judges = known.part(~half), known.part(half)
-    parts = [worth_of(each, judged, gallery) for each, judged in zip(lessons, judges, strict=True)]
-    told = np.array([(each.learned, each.similarity, each.error) for each in parts if each is not None])
+    parts = [_worth_of(each, judged, gallery) for each, judged in zip(lessons, judges, strict=True)]
+    told = np.array([(each.learned, each.similarity, each.error) for each in parts])
     learned, plain = told[:, :2].mean(axis=0).tolist()
     error = float(np.linalg.norm(told[:, 2])) / len(told)
     return Lesson(lessons[0], half, Worth(len(half), learned, plain, error))
@@ -80,10 +89,14 @@ def learn(known: Known, gallery: Vectors, middle: Vectors, rng: np.random.Genera
 
 def worth_of(learned_score: LearnedScore, judged: Known, gallery: Vectors) -> Worth | None:
     """Of what was learned elsewhere, on known queries; None where these were all right or all wrong."""
-    from evidex.evaluation.selective import auroc_error, selective
-
     if not 0 < judged.right.sum() < len(judged.right):
         return None
+    return _worth_of(learned_score, judged, gallery)
+
+
+def _worth_of(learned_score: LearnedScore, judged: Known, gallery: Vectors) -> Worth:
+    from evidex.evaluation.selective import auroc_error, selective
+
     doubt = learned_score.doubt(judged.result, judged.queries, gallery)
     similarity = selective(-judged.result.scores[:, 0], judged.right).auroc
     error = auroc_error(doubt, judged.right, judged.groups)
