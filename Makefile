@@ -36,9 +36,11 @@ $(PAGE): $(MODULES) $(wildcard frontend/src/* frontend/*.mjs)
 $(MODULES): frontend/package.json frontend/package-lock.json
 	cd frontend && npm ci --no-audit --no-fund --loglevel=error && touch node_modules/.package-lock.json
 
-# A real browser for the page's tests; they say so and skip where none can be installed.
+# A real browser for the page's tests; they say so and skip where none can be installed. apt's own user is not let near
+# what it needs in some containers, so it stays who it is.
+APT := apt-get -o APT::Sandbox::User=root -qq
 browser:
-	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null) \
+	@command -v chromium >/dev/null || ($(APT) update && $(APT) install -y chromium >/dev/null) \
 	  || echo "no chromium here: the browser tests will skip"
 
 demo: setup page
