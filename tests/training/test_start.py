@@ -56,6 +56,9 @@ def test_the_shipped_model_is_trained_on_under_its_name(config: Config) -> None:
 def test_what_cannot_be_trained_on_is_told(config: Config, whole: Whole, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"encoder\.dim = 512, but '.*' has 16; set that"):
         build_start(_on(config, str(whole.run.model_path), dim=512), [])
+    other = _on(config, str(whole.run.model_path))
+    with pytest.raises(ConfigError, match=r"encoder\.image_size = 100, but '.*' looks at pictures of 32 pixels; set that"):
+        build_start(replace(other, encoder=replace(other.encoder, image_size=100)), [])
     member = load_model(whole.run.model_path, engine="torch").encoder
     assert isinstance(member, TowerEncoder)
     Model(CommitteeEncoder([member, member]), 0.1).save(tmp_path / "committee.safetensors")

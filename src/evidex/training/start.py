@@ -78,6 +78,11 @@ def _of_model(config: Config, texts: Sequence[str]) -> DualEncoder:
     spec = encoder.spec()
     if spec["kind"] not in ("towers", "clip"):
         raise ConfigError(f"encoder.source = '{settings.source}' is a {spec['kind']}; name a model of two plain towers")
+    if settings.image_size not in (encoder.image_size, EncoderConfig.image_size):
+        raise ConfigError(
+            f"encoder.image_size = {settings.image_size}, but '{settings.source}' looks at pictures of "
+            f"{encoder.image_size} pixels; set that"
+        )
     if encoder.dim != settings.dim:
         raise ConfigError(f"encoder.dim = {settings.dim}, but '{settings.source}' has {encoder.dim}; set that")
     if spec["kind"] == "towers":
