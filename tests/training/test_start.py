@@ -57,7 +57,7 @@ def test_what_cannot_be_trained_on_is_told(config: Config, whole: Whole, tmp_pat
     with pytest.raises(ConfigError, match=r"encoder\.dim = 512, but '.*' has 16; set that"):
         build_start(_on(config, str(whole.run.model_path), dim=512), [])
     other = _on(config, str(whole.run.model_path))
-    with pytest.raises(ConfigError, match=r"encoder\.image_size = 100, but '.*' looks at pictures of 32 pixels; set that"):
+    with pytest.raises(ConfigError, match=r"encoder\.image_size = 100, but '.*' looks at pictures of 32 pixels"):
         build_start(replace(other, encoder=replace(other.encoder, image_size=100)), [])
     member = load_model(whole.run.model_path, engine="torch").encoder
     assert isinstance(member, TowerEncoder)
