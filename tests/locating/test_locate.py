@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from evidex.locating.asked import ask
 from evidex.locating.locate import LocateOptions, locate
 from evidex.locating.located import Finding, Located, collection
 from evidex.locating.view import View, view_of_file, view_of_picture
+from evidex.retrieval.out_of_domain import Reading
 from tests.locating.places import NO_TANKS, TANKS, compact, in_tanks, scene, write_scene
 from tests.retrieval.archive import picture, tiny_model, write_raster
 
@@ -177,3 +179,27 @@ def test_places_are_in_degrees_where_the_scene_has_a_place(tmp_path: Path) -> No
 def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         LocateOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("reading", "said"),
+    [
+        (Reading(counted="two lakes"), "asked for 'two lakes', and the model hardly tells how many"),
+        (Reading(counted="how many"), "hardly tells how many there are; count for yourself"),
+        (Reading(state="flooded"), "hardly learned 'flooded'; the places may be in any state"),
+        (Reading(in_passing=("flooded",)), "hardly learned 'flooded'; the map may leave that out"),
+        (Reading(negated="-"), "'-' with blanks around it takes nothing away"),
+    ],
+)
+def test_a_map_tells_the_doubts_that_a_search_tells(reading: Reading, said: str, tmp_path: Path) -> None:
+    asked = replace(ask(tiny_model(), "a lake", "text"), reading=reading)
+    with view_of_file(str(write_scene(tmp_path / "scene.tif"))) as view:
+        assert said in locate(tiny_model(), view, asked).explanation
+
+
+def test_numbers_and_states_of_a_question_reach_its_map() -> None:
+    view = _picture(TANKS)
+    counted, plain = (locate(compact(), view, ask(compact(), text, "text")) for text in ("two tanks", "storage tanks"))
+    assert "'two tanks'" in counted.explanation or counted.finding.is_flat
+    assert "count for yourself" not in plain.explanation
+    assert "'flooded'" in locate(compact(), view, ask(compact(), "flooded storage tanks", "text")).explanation

@@ -133,7 +133,14 @@ def test_a_number_of_several_signs_may_be_a_name(text: str, names: bool) -> None
      ("anything other than forest", "other than"), ("land free of houses", "free of"), ("nothing but trees", None),
      ("homes far apart from one another", None), ("a free of charge car park", None), ("isn\u2019t a river", "isn't"),
      ("neither trees nor houses", "neither"), ("non-residential", "non"), ("a treeless hill", "treeless"),
-     ("few trees", "few"), ("a few trees", None), ("fewer trees", None), ("hardly any houses", "hardly any"),
+     ("few trees", "few"), ("a few trees", None), ("fewer trees", "fewer"), ("0 ships", "0"),
+     ("zero ships", "zero"), ("a harbor with 0 ships", "0"), ("ground zero memorial", None), ("0 degrees", None),
+     ("zero emission buses", None), ("a harbor at 10.0 km", None), ("zero ships without sails", "zero"),
+     ("fields - river", "-"), ("fields \u2013 river", "\u2013"), ("fields \u2014 a wide river", "\u2014"),
+     ("show me fields \u2212 river", "\u2212"), ("high - rise buildings", None), ("north - south runway", None),
+     ("5 - 10 houses", None), ("- river", None), ("a high-rise", None), ("fields, no river - lake", "no"),
+     ("a river \u2013 wide and brown \u2013 flows past", None),
+     ("hardly any houses", "hardly any"),
      ("a lot w/o cars", "without")],
 )  # fmt: skip
 def test_words_that_deny_are_doubted(text: str, word: str | None) -> None:

@@ -275,6 +275,16 @@ def test_what_is_scarce_is_not_denied() -> None:
     assert explanation(standing, 50, None) == said
 
 
+def test_a_dash_with_blanks_is_said_to_be_no_minus() -> None:
+    standing = replace(PLAIN, reading=Reading(negated="\u2013")).standing(PLAIN.first)
+    assert standing.level is Level.LOOK_TWICE
+    said = (
+        "'\u2013' with blanks around it takes nothing away, and what follows it is found too; put a minus right before "
+        "what is not wanted, as in '-river'."
+    )
+    assert explanation(standing, 50, None) == said
+
+
 def test_what_was_taught_in_passing_is_said_to_be_hardly_learned() -> None:
     for found, said in ((0.6, "; the hits may leave that out."), (0.3, ", nor anything like it.")):
         case = replace(PLAIN, reading=replace(IN_PASSING, ignored_words=("wool",)), first=_found(found))

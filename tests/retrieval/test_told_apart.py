@@ -37,6 +37,28 @@ def test_a_number_of_things_is_told(compact: Model) -> None:
         "one large white plane parked at a gate": "one large white plane",
         "a single runway": "a single runway",
         "five people": "five people",
+        "50 planes": "50 planes",
+        "twenty tennis courts": "twenty tennis courts",
+        "twenty-one planes": "twenty-one planes",
+        "eleven tanks": "eleven tanks",
+        "a dozen planes": "a dozen planes",
+        "half a dozen ships": "half a dozen ships",
+        "a solitary tree": "a solitary tree",
+        "lone ship": "lone ship",
+        "more than three bridges": "more than three bridges",
+        "at least three ships": "at least three ships",
+        "at least a dozen ships": "at least a dozen ships",
+        "two or three ships": "two or three ships",
+        "3-4 ships": "3-4 ships",
+        "about ten houses with hedges": "ten houses",
+        "number of planes": "how many",
+        "show me the number of planes": "how many",
+        "airport with exactly 2 planes": "2 planes",
+        "church with two towers": "two towers",
+        "an airport with three runways": "three runways",
+        "a row of ten houses": "ten houses",
+        "harbor with at least two or three ships": "at least two or three ships",
+        "a church, two towers": "two towers",
         "how many planes": "how many",
         "How many ships are there in the harbor?": "how many",
     }
@@ -53,7 +75,12 @@ def test_a_number_of_things_is_told(compact: Model) -> None:
     1 km from the sea / 10 m resolution / 2 m high wall / 3 d buildings / a 5 km bridge / two miles of beach
     one hundred planes / two hundred planes / two dozen planes / one third of the picture / two thirds water
     the one with a river / one that shows a river / one with a pool / two pictures of rivers / 3 images of airports
-    ten square kilometres / one way street / three bedroom houses / two with a pool""".replace("\n", "/").split("/"),
+    ten square kilometres / one way street / three bedroom houses / two with a pool
+    30 cm imagery / 5 m wide river / a bridge between two rivers / the junction of two roads / more than one plane
+    a road with four lanes / a river with houses on two sides / a field with one or two trees / runway 2 lights
+    one or two bridges / lone houses in fields / a large number of planes / 747s on a runway / terminal 2 and gates
+    there is an airport with three runways near the sea / houses of two storeys / 90 degrees
+    a pond with four banks""".replace("\n", "/").split("/"),
 )
 def test_other_numbers_are_not(text: str) -> None:
     assert counted(text.strip()) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -12,7 +13,8 @@ from evidex.data.footprints import Point
 from evidex.locating.asked import Asked
 from evidex.locating.heat import Heat
 from evidex.locating.peaks import Spot
-from evidex.retrieval.wording import mended_words, named, offered
+from evidex.retrieval.denial import is_dash
+from evidex.retrieval.wording import counted_words, dash_words, mended_words, named, offered, state_words, unlearned
 
 PRESENT = 0.18
 """Likeness that the best place must have: on mosaics nine of ten things that are there have it, one in six that are not
@@ -88,15 +90,29 @@ class Located:
     @property
     def doubts(self) -> str:
         """What a map of the question may leave out; nothing where that is nothing."""
-        ignored, left = self.asked.reading.ignored_words, self.asked.left_out
-        gap = f"The model never learned {named(ignored)}; the map may leave that out." if ignored else ""
+        reading, left = self.asked.reading, self.asked.left_out
+        gap = f"{unlearned(reading, self._strange)}; the map may leave that out." if self._strange else ""
         unwanted = f"What is not wanted has no place on a map: {named(left)} was left out." if left else ""
-        return " ".join(filter(None, (self._denied(), unwanted, gap, offered(self.asked.reading))))
+        return " ".join(filter(None, (*self._overlooked(), unwanted, gap, offered(reading))))
 
-    def _denied(self) -> str:
-        """That a place may show what was denied."""
-        denied = None if self.finding.is_flat else self.asked.reading.negated
-        return f"The model does not understand '{denied}' and looks for what follows it all the same." if denied else ""
+    @property
+    def _strange(self) -> tuple[str, ...]:
+        """Words of a question that was understood otherwise which were never taught, or in passing."""
+        reading = self.asked.reading
+        return reading.ignored_words if reading.new_words else (*reading.ignored_words, *reading.in_passing)
+
+    def _overlooked(self) -> Iterator[str]:
+        """That a place may show what was denied, another number of things, or things in another state."""
+        reading = self.asked.reading
+        if self.finding.is_flat:
+            return
+        if reading.negated:
+            asked = f"The model does not understand '{reading.negated}' and looks for what follows it all the same."
+            yield dash_words(reading.negated) if is_dash(reading.negated) else asked
+        if reading.counted:
+            yield counted_words(reading)
+        if reading.state:
+            yield state_words(reading, "places")
 
     def _sentence(self) -> str:
         looked = f"{self.windows} window{'s were' if self.windows != 1 else ' was'} looked at"

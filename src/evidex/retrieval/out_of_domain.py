@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from evidex.data.function_words import FUNCTION_WORDS
 from evidex.encoders.domain import MOSTLY_UNKNOWN, OUT_OF_DOMAIN, Domain, words_of
 from evidex.retrieval.content import names_something
+from evidex.retrieval.denial import denied
 from evidex.retrieval.filters import Target
 from evidex.retrieval.queries import Asking, Direction, Query
 from evidex.retrieval.short_questions import thing_of
@@ -26,13 +27,6 @@ if TYPE_CHECKING:
 Words = tuple[str, ...]
 _MOST_WORDS = 3  # looked up for a question
 _LEAST_LETTERS = 4  # shorter words are close to many
-_DENIAL = re.compile(
-    r"\b(?:not?|never|without|except|excluding|(?:is|are|does|do|has|have)n't|free\s+of(?!\s+charge)|instead\s+of|rather\s+than"
-    r"|(?:any|every)thing\s+but|other\s+than|neither|nor|non(?=-)|lacking|minus"
-    r"|(?<!\ba\s)(?<!\ban\s)few|(?:hardly|barely|scarcely)\s+any"
-    r"|(?:tree|cloud|car|house|people|plant|road|roof|snow|water)less)\b",
-    re.IGNORECASE,
-)
 _WORD = re.compile(r"[^\W\d_]+")
 _CANDIDATES = 5
 _CLOSE = 0.8  # of difflib's ratio: "rivr" and "river" have .89
@@ -59,7 +53,7 @@ class Reading:
     in_passing: Words = ()
     """Those of such words that were taught in passing."""
     negated: str | None = None
-    """Words that deny, as they were typed: the model looks for what is denied all the same."""
+    """Words that deny, as they were typed, or a dash that may: the model looks for what is denied all the same."""
     counted: str | None = None
     """How many of what there should be, in the question's words: the model finds them however many there are."""
     state: str | None = None
@@ -140,8 +134,7 @@ def _reading(model: Model, query: str, outlying: float) -> Reading:
     known = model.domain
     question = question_of(query, known)
     in_part = not model.reads_all(question.text)
-    denied = _DENIAL.search(question.text)
-    negated = None if denied is None else denied.group()
+    negated = denied(question.text, query)
     if known is None:
         return Reading(in_part=in_part, negated=negated, counted=counted(question.text, query))
     new = known.new_words(question.text)

@@ -10,12 +10,28 @@ from evidex.encoders.domain import IN_PASSING, Domain
 from evidex.retrieval.content import PICTURES
 
 HOW_MANY = "how many"
-_NUMBERS = r"two|three|four|five|six|seven|eight|nine|ten|[2-9]|1\d|20"
+_TENS = r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)"
+_NUMBER = (
+    r"(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
+    rf"|{_TENS}(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine))?|[2-9]|[1-9]\d|[1-9]00)"
+)
+_SEVERAL = rf"(?P<more>pair\s+of|(?:half\s+(?:a\s+)?)?dozen|{_NUMBER}(?:(?:\s+(?:or|to)\s+|\s*[-\u2013]\s*){_NUMBER})?)"
+_ABOUT = r"(?:(?:only|just|exactly|about|around|roughly|approximately|nearly|almost)\s+)?"
+_BOUND = r"(?:(?:more\s+than|less\s+than|at\s+least|at\s+most|up\s+to)\s+)?"
+_ARTICLE = r"(?:(?:the|an?)\s+)?"
 _COUNT = re.compile(  # of what is asked for, not of what stands beside it
-    r"\s*(?:there\s+(?:is|are)\s+)?(?:only\s+|just\s+|exactly\s+)?"
-    rf"(?P<said>(?:(?:the|an?)\s+)?(?:(?P<one>single|one|1)|(?P<more>pair\s+of|{_NUMBERS})))\s+(?=[^\W\d_])",
+    rf"\s*(?:there\s+(?:is|are)\s+)?{_ABOUT}"
+    rf"(?P<said>{_ARTICLE}(?P<one>single|solitary|lone|one|1)|{_BOUND}{_ARTICLE}{_SEVERAL})\s+(?=[^\W\d_])",
     re.IGNORECASE,
 )
+_LATER = re.compile(  # after what things are named by, and not where one lies: "between two rivers"
+    r"(?:\b(?:with|has|have|having|contain(?:s|ing)?|includ(?:es?|ing)|and|are|(?:row|line|group|cluster|set)s?\s+of)\s"
+    rf"|,)\s*{_ABOUT}(?P<said>{_BOUND}(?:an?\s+)?{_SEVERAL})\s+(?=[^\W\d_])",
+    re.IGNORECASE,
+)
+_MOST_ASKED = 8  # words of a question; what is longer reads as a caption, and those often say "two"
+_AMOUNT = re.compile(r"\s*(?:the\s+)?(?:(?:total|exact)\s+)?(?:number|count)\s+of\s", re.IGNORECASE)
+_ALONE = ("single", "solitary", "lone")
 _HOW_MANY = re.compile(r"\bhow\s+many\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
 _MOST_WORDS = 2  # after the number, until its noun
@@ -28,9 +44,9 @@ fifth fifths tenth tenths
 """
 _STANDING_FOR = """
 one ones way ways side sides end ends part parts level levels lane lanes story stories storey storeys storied
-seas last left right
+seas banks edges corners last left right
 """
-_OTHERWISE = PICTURES | frozenset((_MEASURES + _STANDING_FOR).split())
+OTHERWISE = PICTURES | frozenset((_MEASURES + _STANDING_FOR).split())
 """After these a number counts no things that are looked for."""
 _KIND_WORDS = """
 family track engine engined runway star hole point pin wheel wheeled car seat door bedroom room bay tier leaf floor
@@ -52,19 +68,26 @@ _STATE = re.compile(
 
 
 def counted(text: str, typed: str = "") -> str | None:
-    """The number that a question, without its request, begins with, and its noun; None: it asks for no number.
+    """The number that a question, without its request, is for, and its noun; None: it asks for no number.
 
-    `HOW_MANY` if that is what was ``typed``: of such a question its request alone says so.
+    At its beginning, or later in a short one. `HOW_MANY` if that is what was ``typed``: of such a question its request
+    alone says so.
     """
-    if _HOW_MANY.search(typed):
+    if _HOW_MANY.search(typed) or _AMOUNT.match(text):
         return HOW_MANY
-    found = _COUNT.match(text)
-    if found is None:
-        return None
+    first = _COUNT.match(text)
+    later = () if len(text.split()) > _MOST_ASKED else _LATER.finditer(text)
+    told = (_told(text, found) for found in (first, *later) if found is not None)
+    return next(filter(None, told), None)
+
+
+def _told(text: str, found: re.Match[str]) -> str | None:
+    """The number that was ``found`` in ``text``, and its noun."""
+    said = found["said"]
     after = re.split(r"[^\w\s'-]", text[found.end() :])[0]  # a noun stands before the next comma
     words = _WORD.findall(after)[: _MOST_WORDS + 1]
-    noun = _one(words, found["said"].lower()) if found["one"] else _several(words)
-    return None if noun is None else f"{found['said']} {noun}"
+    noun = _several(words) if found["more"] else _one(words, said.lower())
+    return None if noun is None else f"{said} {noun}"
 
 
 def _one(words: list[str], said: str) -> str | None:
@@ -74,11 +97,11 @@ def _one(words: list[str], said: str) -> str | None:
         if word.lower() in FUNCTION_WORDS or (named and _is_doing(word)):
             break
         named.append(word)
-    if not named or named[0].lower() in _OTHERWISE:
+    if not named or named[0].lower() in OTHERWISE:
         return None
     if named[0].lower() in _KINDS and len(named) > 1:
         return None
-    if said == "single" and any(map(_is_plural, named)):  # "single houses" stand alone
+    if said in _ALONE and any(map(_is_plural, named)):  # "single houses" stand alone
         return None
     return " ".join(named)
 
@@ -86,7 +109,7 @@ def _one(words: list[str], said: str) -> str | None:
 def _several(words: list[str]) -> str | None:
     """What a number above one at the head of ``words`` counts: the next thing in the plural, if it is near."""
     for i, word in enumerate(words[:_MOST_WORDS]):
-        if word.lower() in FUNCTION_WORDS | _OTHERWISE | _KINDS:
+        if word.lower() in FUNCTION_WORDS | OTHERWISE | _KINDS:
             return None
         if _is_plural(word):
             return " ".join(words[: i + 1])

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from evidex.encoders.domain import FAINT, WEAK
 from evidex.retrieval.certainty.calibration import LEAST_QUERIES
+from evidex.retrieval.denial import SCARCE, is_dash
 from evidex.retrieval.hits import Hit, Refinement
 from evidex.retrieval.out_of_domain import Reading
 from evidex.retrieval.standing import Level, Reason, Standing
@@ -36,7 +37,6 @@ _LAPSED = (
     "What 'evidex calibrate' guaranteed was of other rows than the gallery holds now, so it holds no more; "
     "calibrate again."
 )
-_SCARCE = ("few", "hardly", "barely", "scarcely")  # not denied, yet as little understood
 _NEAREST = "The hits are the nearest things in the archive, not an answer."
 
 
@@ -190,27 +190,39 @@ def _left_out(reading: Reading) -> str:
 def _denied(reading: Reading) -> str:
     """That what is denied, or said to be scarce, is found all the same."""
     denied = reading.negated or ""
+    if is_dash(denied):
+        return dash_words(denied)
     said = f"The model does not understand '{denied}' and finds what follows it"
-    if denied.lower().startswith(_SCARCE):
+    if denied.lower().startswith(SCARCE):
         return f"{said}, however much there is of it."
     return f"{said}; put a minus before what is not wanted, as in '-river'."
 
 
-def _counted(reading: Reading) -> str:
+def dash_words(dash: str) -> str:
+    """That a dash with blanks around it is none of a minus, and how one is written."""
+    return (
+        f"'{dash}' with blanks around it takes nothing away, and what follows it is found too; put a minus right "
+        "before what is not wanted, as in '-river'."
+    )
+
+
+def counted_words(reading: Reading) -> str:
+    """That the number that was asked for is hardly told."""
     if reading.counted == HOW_MANY:
         return "The model hardly tells how many there are; count for yourself."
     return f"You asked for '{reading.counted}', and the model hardly tells how many there are; count for yourself."
 
 
-def _in_any_state(reading: Reading) -> str:
-    return f"The model hardly learned '{reading.state}'; the hits may be in any state."
+def state_words(reading: Reading, found: str = "hits") -> str:
+    """That what is ``found`` may be in another state than was asked for."""
+    return f"The model hardly learned '{reading.state}'; the {found} may be in any state."
 
 
 _ALSO = {
     Reason.IGNORED_WORDS: _left_out,
     Reason.NEGATED: _denied,
-    Reason.COUNTED: _counted,
-    Reason.STATE: _in_any_state,
+    Reason.COUNTED: counted_words,
+    Reason.STATE: state_words,
 }
 """Doubts that are told even beside one that weighs more."""
 
