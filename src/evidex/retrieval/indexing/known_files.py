@@ -100,6 +100,10 @@ class KnownFiles:
                 file.catalog = record["catalog"]
                 if doubled:
                     self._distrust(file)
+        for path in gallery.checks.lost.files:
+            if (held := self._files.get(path)) is not None and None not in held.ids.values():
+                self._unlist(held)
+                held.last = None  # its last tile is there, and others may not be
         self.before = frozenset(self._files)
         """The paths that were known before the run."""
         for file in self._files.values():
