@@ -10,8 +10,11 @@ import pytest
 
 from evidex.data.items import ReadOptions
 from evidex.data.rendering import TileOptions
+from evidex.retrieval.filters import Filters
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.indexing import IndexOptions
+from evidex.retrieval.reindexing import reindex
+from evidex.retrieval.retriever import Retriever
 from evidex.retrieval.soundness.seal import read_seal
 from evidex.retrieval.verifying.repair import forget_losses, repair
 from evidex.retrieval.verifying.verify import SoundnessReport, verify
@@ -134,3 +137,29 @@ def test_a_scene_that_lost_some_of_its_tiles_is_cut_again(
     report = indexed(made, tmp_path / "s", _TILES)
     assert report.sound
     assert report.rows == rows
+
+
+def test_answers_say_what_the_gallery_lacks(archive: Gallery, tmp_path: Path) -> None:
+    retriever = Retriever(Gallery.open(archive.path, tiny_model()))
+    assert retriever.search(text="a river").json()["lacking"] is None
+    damage(archive, 1)
+    repair(archive.path)
+    lost = names(archive.path)[0]
+    retriever.refresh()
+    for filters in (Filters(), Filters(glob="*/nowhere/*")):
+        answer = retriever.search(text="a river", filters=filters)
+        assert "lacks rows" in answer.json()["lacking"]
+        assert lost in answer.json()["lacking"]
+        assert answer.explanation.endswith(answer.json()["lacking"])
+    indexed(archive, tmp_path / "b")
+    retriever.refresh()
+    answer = retriever.search(text="a river")
+    assert (answer.json()["lacking"], "lacks" in answer.explanation) == (None, False)
+
+
+def test_what_a_gallery_lacks_its_successor_lacks(archive: Gallery, tmp_path: Path) -> None:
+    damage(archive, 1)
+    repair(archive.path)
+    made = Gallery.create(tmp_path / "new", tiny_model(1))
+    reindex(Gallery.open(archive.path, tiny_model()), made, _ONE)
+    assert names(made.path) == names(archive.path)
