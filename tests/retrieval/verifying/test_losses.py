@@ -139,6 +139,19 @@ def test_a_scene_that_lost_some_of_its_tiles_is_cut_again(
     assert report.rows == rows
 
 
+def test_a_scene_that_lost_tiles_without_names_is_cut_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Gallery, "rows_a_commit", 8)
+    made = Gallery.create(tmp_path / "g", tiny_model())
+    (tmp_path / "s").mkdir()
+    values = np.random.default_rng(0).integers(1, 255, (3, 256, 256), dtype=np.uint8)
+    write_raster(tmp_path / "s" / "scene.tif", values)
+    made.add(tmp_path / "s", options=_TILES)
+    rows = len(made)
+    os.truncate(pieces(made)[0], 100)
+    repair(made.path)
+    assert indexed(made, tmp_path / "s", _TILES).rows == rows
+
+
 def test_answers_say_what_the_gallery_lacks(archive: Gallery, tmp_path: Path) -> None:
     retriever = Retriever(Gallery.open(archive.path, tiny_model()))
     assert retriever.search(text="a river").json()["lacking"] is None
