@@ -44,6 +44,8 @@ export interface AnswerOut {
   guarantee: string | null;
   /** Rows that passed the filters. */
   searched: number;
+  /** That the gallery lacks rows since a repair, in a sentence. */
+  lacking: string | null;
   refinement: RefinementOut | null;
   timings_ms: Record<string, number>;
   hits: HitOut[];

@@ -15,15 +15,21 @@ if TYPE_CHECKING:
 def command(
     gallery: Annotated[str, typer.Option(help="Folder of the gallery, or s3://BUCKET/PREFIX.", metavar="PLACE")],
     repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended from what is sound.")] = False,
+    forget_losses: Annotated[
+        bool, typer.Option("--forget-losses", help="Rows that a repair gave up are back, or not wanted any more.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
     """Read all of a gallery and say what is damaged and what to do. Ends with 2 if something is, or still is."""
     from dataclasses import asdict
 
     from evidex.cli.console import print_json, progress_bar
+    from evidex.retrieval.verifying.repair import forget_losses as forget
     from evidex.retrieval.verifying.repair import repair as mend
     from evidex.retrieval.verifying.verify import verify
 
+    if forget_losses:
+        forget(gallery)
     with progress_bar("Checking") as progress:
         report = (mend if repair else verify)(gallery, progress=progress)
     if as_json:

@@ -42,6 +42,8 @@ class Answer:
     timings: Timings
     emptiness: str | None = None
     """Why no row was searched, where somebody looked (`evidex.retrieval.emptiness`)."""
+    lacking: str | None = None
+    """That the gallery lacks rows since a repair, in a sentence."""
 
     @property
     def verdict(self) -> Verdict:
@@ -85,8 +87,9 @@ class Answer:
 
     @property
     def explanation(self) -> str:
-        """The standing in a sentence for people."""
-        return wording.explanation(self.standing, self.searched, self.emptiness)
+        """The standing in a sentence for people, with what the gallery lacks."""
+        said = wording.explanation(self.standing, self.searched, self.emptiness)
+        return said if self.lacking is None else f"{said} {self.lacking}"
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -121,6 +124,7 @@ class Answer:
             "calibrated": standing.is_calibrated,
             "guarantee": self.guarantee,
             "searched": self.searched,
+            "lacking": self.lacking,
             "refinement": None if self.refinement is None else asdict(self.refinement),
             "timings_ms": {**asdict(self.timings), "total": self.timings.total},
             "hits": [hit.json() for hit in self.hits],

@@ -35,7 +35,7 @@ from evidex.retrieval.scan.precision import Precision, ScanVectors, scan_vectors
 from evidex.retrieval.sealing import complete, seal_table
 from evidex.retrieval.soundness.checks import FileChecks
 from evidex.retrieval.soundness.mapped import DamagedVectors, MappedVectors
-from evidex.retrieval.soundness.seal import Digest, Seal
+from evidex.retrieval.soundness.seal import Digest, Losses, Seal
 from evidex.retrieval.table import add_missing_columns, batches, compact, files_of, newest_table, open_table, reading
 from evidex.retrieval.taking import IDS_AT_ONCE, column, id_filter, take, with_ids
 from evidex.retrieval.vector_file import map_vectors
@@ -283,10 +283,10 @@ class Gallery:
         self._table_to_change.update_config(notes)
         self._committed()
 
-    def forget_losses(self) -> None:
-        """What was lost has been looked for again."""
-        if self.checks.lost:
-            self._committed(self._dataset, lost="")
+    def note_losses(self, lost: Losses) -> None:
+        """What of the rows that repairs gave up is not back yet."""
+        if self.checks.lost != lost:
+            self._committed(self._dataset, lost=lost)
 
     def complete_seal(self) -> None:
         self.info = complete(self.place, self.info, self._dataset, self._files, self.checks)
@@ -333,7 +333,7 @@ class Gallery:
         return len(self._dataset.get_fragments())
 
     def _committed(
-        self, dataset: Any = None, *, lost: str | None = None, digests: Mapping[str, Digest] | None = None
+        self, dataset: Any = None, *, lost: Losses | None = None, digests: Mapping[str, Digest] | None = None
     ) -> None:
         """Seal what this process has just written, and go on with it."""
         newest = newest_table(self.place) if dataset is None else dataset

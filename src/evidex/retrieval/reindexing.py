@@ -81,6 +81,7 @@ def reindex(old: Gallery, new: Gallery, options: IndexOptions, progress: Progres
     with new.writing():
         if notes := carried_over(new.notes, old.notes):
             new.note(notes)
+        new.note_losses(new.checks.lost + old.checks.lost)
     return report
 
 

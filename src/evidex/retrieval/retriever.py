@@ -30,6 +30,7 @@ from evidex.retrieval.rows import Row
 from evidex.retrieval.scan.partial import Partial, ScanResult
 from evidex.retrieval.searchable import OwnRows, Searchable, Selection
 from evidex.retrieval.standing import Case, Standing
+from evidex.retrieval.wording import lacking
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -298,6 +299,7 @@ class Retriever:
                 guarantee=guarantee if one.standing.may_guarantee else None,
                 refinement=None if earlier is None else _change(earlier, after, refine),
                 timings=replace(one.timings, rows=row_ms),
+                lacking=lacking(self.gallery.checks.lost),
             )
             for query, one, earlier, after in zip(queries, found, before, shown, strict=True)
         ]

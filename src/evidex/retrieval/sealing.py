@@ -8,7 +8,7 @@ from typing import Any
 
 from evidex.retrieval.gallery_info import FORMAT, GalleryInfo, parse_info, write_info
 from evidex.retrieval.soundness.checks import FileChecks, State, state_of
-from evidex.retrieval.soundness.seal import SEAL, Digest, Seal, changing, digest_of, files_under, write_seal
+from evidex.retrieval.soundness.seal import SEAL, Digest, Losses, Seal, changing, digest_of, files_under, write_seal
 from evidex.retrieval.table import ROWS, files_of
 from evidex.storage.objects import Place
 
@@ -37,13 +37,13 @@ def seal_table(
     dataset: Any,
     *,
     anew: str | None = None,
-    lost: str | None = None,
+    lost: Losses | None = None,
     digests: Mapping[str, Digest] | None = None,
 ) -> Sealed | None:
     """Seal what the table has new and forget what it has dropped; None where the gallery has no seal.
 
     ``dataset`` is its newest version. ``anew`` names a file that was written again, under a name that had been lost;
-    ``lost`` says which rows were given up, if that is to change; ``digests`` are of files that others wrote and read.
+    ``lost`` says which rows are given up, if that is to change; ``digests`` are of files that others wrote and read.
     """
     needed, version = files_of(folder, dataset), int(dataset.version)
     sealed: list[Seal] = []

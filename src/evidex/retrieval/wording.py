@@ -10,6 +10,7 @@ from evidex.retrieval.certainty.calibration import LEAST_QUERIES
 from evidex.retrieval.denial import SCARCE, is_dash
 from evidex.retrieval.hits import Hit, Refinement
 from evidex.retrieval.out_of_domain import Reading
+from evidex.retrieval.soundness.seal import Losses
 from evidex.retrieval.standing import Level, Reason, Standing
 from evidex.retrieval.told_apart import HOW_MANY
 
@@ -170,6 +171,13 @@ def apart_line(count: int, below: float, *, usual: bool) -> str:
     often = f"less like the question than {NEARLY_ALL} right answers are"
     why = often if usual else "less than half as like the question as the best"
     return f"{hits} {why} (below {below:.2f}); the answer does not stand on {stands}."
+
+
+def lacking(lost: Losses) -> str | None:
+    """That a search cannot find what repairs gave up; None where all is back."""
+    if not lost:
+        return None
+    return f"The gallery lacks rows that may be what you look for ({lost}); 'evidex verify' says what to do."
 
 
 def named(words: tuple[str, ...]) -> str:

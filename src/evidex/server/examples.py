@@ -48,6 +48,7 @@ ANSWER: dict[str, Any] = {
     "calibrated": True,
     "guarantee": None,
     "searched": 1200,
+    "lacking": None,
     "refinement": None,
     "timings_ms": {"encode": 4.1, "scan": 1.9, "refine": 0.0, "rows": 1.2, "total": 7.2},
     "hits": [HIT],

@@ -223,6 +223,7 @@ class AnswerOut(BaseModel):
     calibrated: bool
     guarantee: str | None
     searched: int = Field(description="Rows that passed the filters.")
+    lacking: str | None = Field(description="That the gallery lacks rows since a repair, in a sentence.")
     refinement: RefinementOut | None
     timings_ms: dict[str, float]
     hits: list[HitOut]

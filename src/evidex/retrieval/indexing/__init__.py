@@ -48,7 +48,6 @@ def index_found(
         told = {asset.told.sensor for assets in found.assets.values() for asset in assets}
         if notes := noted(gallery.notes, options.read.tiles, told):
             gallery.note(notes)
-        gallery.forget_losses()
         gallery.vectors  # noqa: B018 (mapped now, so that the first search need not)
         report = run.report(time.monotonic() - started)
     if run.refusal is not None:

@@ -100,6 +100,11 @@ class KnownFiles:
                 file.catalog = record["catalog"]
                 if doubled:
                     self._distrust(file)
+        lost = gallery.checks.lost
+        for path in list(self._files) if lost.words else lost.files:  # without a name it may be any
+            if (held := self._files.get(path)) is not None and None not in held.ids.values():
+                self._unlist(held)
+                held.last = None  # its last tile is there, and others may not be
         self.before = frozenset(self._files)
         """The paths that were known before the run."""
         for file in self._files.values():

@@ -67,6 +67,10 @@ class Pruning:
         """What is not found any more: no file is there, or no item names it."""
         return sorted(path for path in self.known - self.files if path in self.listed or is_gone(path))
 
+    def is_given_up(self, path: str) -> bool:
+        """Whether a file that the gallery need not know was looked for, and is gone."""
+        return path not in self.files and _root(path, self.roots) is not None and is_gone(path)
+
     def check_before(self) -> None:
         """Refuse at once places of which nothing is or was there, and where so little is found that renamed files
         cannot explain what is missing."""

@@ -110,6 +110,17 @@ class IndexRun:
             self._tally.counts["gone"] = sum(self._known.get(path) is not None for path in pruning.gone())
         if self._gallery.pieces() > _PIECES_LEFT or self._known.writes:
             self._gallery.compact()
+        self._strike_off(pruning)
+
+    def _strike_off(self, pruning: Pruning) -> None:
+        """What a repair gave up is lost no longer where it is whole again, or gone from where it was looked for."""
+        lost = self._gallery.checks.lost
+        left = tuple(path for path in lost.files if not (self._is_whole(path) or pruning.is_given_up(path)))
+        self._gallery.note_losses(replace(lost, files=left))
+
+    def _is_whole(self, path: str) -> bool:
+        known = self._known.get(path)
+        return known is not None and known.complete
 
     def _prune(self, pruning: Pruning) -> None:
         unreadable = (state.path for state in self._files.at(Stage.UNREADABLE))

@@ -13,6 +13,8 @@ from evidex.retrieval.rows import Row, WrittenRows
 
 if TYPE_CHECKING:
     from evidex.encoders.model import Model
+    from evidex.retrieval.soundness.checks import FileChecks
+    from evidex.retrieval.soundness.seal import Losses
 
 Vectors = NDArray[np.float32]
 
@@ -30,6 +32,10 @@ class IndexTarget(Protocol):
     @property
     def rows_a_commit(self) -> int:
         """How many rows a commit is worth waiting for."""
+
+    @property
+    def checks(self) -> FileChecks:
+        """Which tell what rows repairs gave up that are not back yet."""
 
     def __len__(self) -> int: ...
 
@@ -61,5 +67,5 @@ class IndexTarget(Protocol):
 
     def note(self, notes: dict[str, str]) -> None: ...
 
-    def forget_losses(self) -> None:
-        """What was lost has been looked for again."""
+    def note_losses(self, lost: Losses) -> None:
+        """What of them is not back yet."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from evidex.documents import parse_json
 from evidex.files import derived_folder, write_atomic
-from evidex.retrieval.soundness.seal import SEAL, Digest, Seal, damaged, digest_of, read_seal
+from evidex.retrieval.soundness.seal import SEAL, Digest, Losses, Seal, damaged, digest_of, read_seal
 from evidex.storage.objects import ObjectPlace, ObjectStatus, Place
 
 CHECKED = "checked.json"
@@ -67,9 +67,9 @@ class FileChecks:
         return self._seal
 
     @property
-    def lost(self) -> str:
-        """Which rows a repair gave up that nobody has looked for since."""
-        return self._seal.lost if self._seal is not None else ""
+    def lost(self) -> Losses:
+        """Which rows repairs gave up that are not back yet."""
+        return self._seal.lost if self._seal is not None else Losses()
 
     def take_up_seal(self) -> None:
         """Read the seal again if another process has written it."""

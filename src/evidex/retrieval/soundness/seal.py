@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evidex.data.discover import printable
 from evidex.documents import parse_json
 from evidex.errors import DamagedError, GalleryError
 from evidex.files import write_atomic
@@ -26,9 +27,33 @@ SEAL = "seal.json"
 INDEX_AGAIN = "run 'evidex index' on your folders and catalogs, which encodes only what is missing"
 _FORMAT = 1
 _CHUNK = 1 << 20
+_SHOWN = 3
 
 Digest = tuple[int, int]
 """Size and CRC-32."""
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Which rows repairs had to give up and that are not back yet."""
+
+    words: str = ""
+    """Of those whose files are not known by name, what happened; only people can tell when they are back."""
+    files: tuple[str, ...] = ()
+    """Those of which rows were given up, until they are whole again or found to be gone."""
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.files)
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"'{printable(path)}'" for path in self.files[:_SHOWN])
+        more, files = ", …" * (len(self.files) > _SHOWN), f"{len(self.files)} file{'s' * (len(self.files) != 1)}"
+        named = f"a repair dropped damaged ones of {files}: {shown}{more}" if self.files else ""
+        return ", and ".join(filter(None, (self.words, named)))
+
+    def __add__(self, other: Losses) -> Losses:
+        words = dict.fromkeys(filter(None, (self.words, other.words)))
+        return Losses(", and ".join(words), tuple(sorted({*self.files, *other.files})))
 
 
 @dataclass(frozen=True)
@@ -41,8 +66,7 @@ class Seal:
     """The newest version of the table that there was."""
     files: Mapping[str, tuple[Digest | None, ...]]
     """By name inside the gallery, what the file may be; None: it may be missing."""
-    lost: str = ""
-    """Which rows a repair had to give up; empty again when something was indexed since."""
+    lost: Losses = Losses()
 
     def replacing(self, name: str, then: Digest | None) -> Seal:
         """``name`` may be as it was sealed or as it will be ``then``."""
@@ -66,7 +90,8 @@ def read_seal(folder: Place) -> Seal | None:
             str(name): tuple(None if entry is None else (int(entry[0]), int(entry[1])) for entry in entries)
             for name, entries in content["files"].items()
         }
-        return Seal(dict(content["gallery"]), int(content["version"]), files, str(content.get("lost", "")))
+        lost = Losses(str(content.get("lost", "")), tuple(map(str, content.get("lost_files", ()))))
+        return Seal(dict(content["gallery"]), int(content["version"]), files, lost)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -76,7 +101,7 @@ def read_seal(folder: Place) -> Seal | None:
 def write_seal(folder: Place, seal: Seal) -> None:
     content = {
         "format": _FORMAT, "gallery": dict(seal.gallery), "version": seal.version, "files": dict(seal.files),
-        "lost": seal.lost,
+        "lost": seal.lost.words, "lost_files": seal.lost.files,
     }  # fmt: skip
     body = _canonical(content)
     write_atomic(folder / SEAL, b'%s,"check":%d}\n' % (body[:-1], zlib.crc32(body)))

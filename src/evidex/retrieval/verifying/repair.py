@@ -9,21 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from evidex.data.discover import printable
-from evidex.errors import EvidexError
+from evidex.errors import EvidexError, GalleryError
 from evidex.files import derived_folder
 from evidex.progress import Progress, silent
 from evidex.retrieval.gallery import Gallery
 from evidex.retrieval.gallery_folder import check_held, held
 from evidex.retrieval.gallery_info import parse_info, read_info, write_info
 from evidex.retrieval.sealing import seal_table
-from evidex.retrieval.soundness.seal import INDEX_AGAIN, damaged, digest_of, drop, read_seal
+from evidex.retrieval.soundness.seal import INDEX_AGAIN, Losses, changing, damaged, digest_of, drop, read_seal
 from evidex.retrieval.table import ROWS, files_of, manifests, open_at, reading
 from evidex.retrieval.vector_file import STATE
 from evidex.retrieval.verifying.verify import Finding, Kind, SoundnessReport, verify
 from evidex.storage.objects import Place, lance_place, place_of
 
-_NAMED = 20
+_MOST_NAMED = 100_000  # every commit writes them again
 _Mend = Callable[[Place, list[Finding]], str | None]
 
 
@@ -95,8 +94,8 @@ def _mend_version(folder: Place, _: list[Finding]) -> str | None:
         dataset = open_at(folder, version)
         with reading(folder):
             dataset.restore()
-        lost = f"a repair went back to version {version}, with {dataset.count_rows()} rows"
-        seal_table(folder, dataset, anew=manifests(folder)[int(dataset.version)], lost=lost)
+        lost = Losses(f"a repair went back to version {version}, with {dataset.count_rows()} rows")
+        seal_table(folder, dataset, anew=manifests(folder)[int(dataset.version)], lost=seal.lost + lost)
         return f"went back to version {version} with {dataset.count_rows()} rows; {INDEX_AGAIN}"
     return "no version of the rows is left; index into a new folder"
 
@@ -122,16 +121,21 @@ def _mend_rows(folder: Place, findings: list[Finding]) -> str | None:
     if not lost:
         return "index into a new folder"
     rows = sum(fragment.physical_rows - fragment.num_deletions for fragment in lost)
-    names = sorted({name for fragment in lost for name in _paths(folder, fragment)})
+    told = [name for fragment in lost for name in _paths(folder, fragment)]
     dropped = lance.LanceOperation.Delete([], [fragment.fragment_id for fragment in lost], "damaged")
     with reading(folder):
         where = lance_place(folder / ROWS)
         newest = lance.LanceDataset.commit(where.pop("uri"), dropped, read_version=dataset.version, **where)
     for name in bad:
         (folder / name).unlink(missing_ok=True)
-    seal_table(folder, newest, lost=f"a repair dropped {rows} that were damaged")
-    shown = f": {', '.join(names[:_NAMED])}{', …' * (len(names) > _NAMED)}" if names else ""
-    return f"{rows} rows were dropped with it; {INDEX_AGAIN}{shown}"
+    names = tuple(sorted(set(told)))
+    if len(names) > _MOST_NAMED:
+        told, names = [], ()
+    nameless = rows - len(told)
+    missing = Losses(f"a repair dropped {nameless} that were damaged" if nameless else "", names)
+    seal = read_seal(folder)
+    seal_table(folder, newest, lost=missing if seal is None else seal.lost + missing)
+    return f"{rows} rows were dropped with it ({missing}); {INDEX_AGAIN}"
 
 
 def _files_of_fragment(fragment: Any) -> list[str]:
@@ -140,17 +144,31 @@ def _files_of_fragment(fragment: Any) -> list[str]:
 
 
 def _paths(folder: Place, fragment: Any) -> list[str]:
-    """What a damaged piece says its pictures are, where that makes sense."""
+    """What a damaged piece says its pictures are, a path for each row where that makes sense.
+
+    Texts are no files, and a path that is no UTF-8 is none to look for by its printed form.
+    """
+    names = [name for name in ("path", "kind", "raw_path") if name in fragment.schema.names]
     try:
         with reading(folder):
-            paths = fragment.to_table(columns=["path"]).column("path").to_pylist()
+            rows = fragment.to_table(columns=names).to_pylist()
     except EvidexError:
         return []
-    return [printable(path) for path in paths if isinstance(path, str) and path and path.isprintable()]
+    paths = [row["path"] for row in rows if row["kind"] != "text" and row.get("raw_path") is None]
+    return [path for path in paths if isinstance(path, str) and path and path.isprintable()]
 
 
-def _mend_lost(_: Place, __: list[Finding]) -> str | None:
-    return INDEX_AGAIN
+def forget_losses(gallery: str | Place) -> None:
+    """Take it that all that repairs gave up is back, or not wanted."""
+    folder = place_of(gallery)
+    if read_seal(folder) is None:
+        raise GalleryError(f"'{folder}' has no seal, and so nothing noted as lost; see 'evidex verify'")
+    with held(folder), changing(folder) as change:
+        change(lambda seal: replace(seal, lost=Losses()))
+
+
+def _mend_lost(_: Place, findings: list[Finding]) -> str | None:
+    return findings[0].remedy
 
 
 def _mend_stray(folder: Place, findings: list[Finding]) -> str | None:
