@@ -169,7 +169,7 @@ def _check_table(look: _Look, info: GalleryInfo, seal: Seal | None) -> None:
             look.find("stray", name, problem, "no search needs it; --repair removes it")
     if seal is not None and seal.lost:
         forget = f"; when all is back, 'evidex verify --gallery {folder} --forget-losses' takes this off"
-        look.find("lost", ROWS, f"lacks rows: {seal.lost}", INDEX_AGAIN + forget * bool(seal.lost.words))
+        look.find("lost", ROWS, f"lacks rows: {seal.lost}", INDEX_AGAIN + forget)
     if not any(finding.kind == "rows" for finding in look.findings):
         _check_content(look, Gallery(folder, info, None, seal))
 
