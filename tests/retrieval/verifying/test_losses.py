@@ -117,17 +117,23 @@ def test_a_name_that_is_damaged_itself_is_not_taken_for_a_file(archive: Gallery,
     assert not indexed(archive, tmp_path / "a").sound
 
 
+def _tiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Gallery:
+    """A gallery of one scene, s/scene.tif, whose tiles lie in several pieces."""
+    monkeypatch.setattr(Gallery, "rows_a_commit", 8)
+    made = Gallery.create(folder / "g", tiny_model())
+    (folder / "s").mkdir()
+    values = np.random.default_rng(0).integers(1, 255, (3, 256, 256), dtype=np.uint8)
+    write_raster(folder / "s" / "scene.tif", values)
+    made.add(folder / "s", options=_TILES)
+    return made
+
+
 @pytest.mark.parametrize("place", [0, -1])
 def test_a_scene_that_lost_some_of_its_tiles_is_cut_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int
 ) -> None:
     """Also where the last, by which a scene counts as whole, is left."""
-    monkeypatch.setattr(Gallery, "rows_a_commit", 8)
-    made = Gallery.create(tmp_path / "g", tiny_model())
-    (tmp_path / "s").mkdir()
-    values = np.random.default_rng(0).integers(1, 255, (3, 256, 256), dtype=np.uint8)
-    write_raster(tmp_path / "s" / "scene.tif", values)
-    made.add(tmp_path / "s", options=_TILES)
+    made = _tiled(tmp_path, monkeypatch)
     rows = len(made)
     assert made.pieces() > 1
     damage(made, place)
@@ -140,12 +146,7 @@ def test_a_scene_that_lost_some_of_its_tiles_is_cut_again(
 
 
 def test_a_scene_that_lost_tiles_without_names_is_cut_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Gallery, "rows_a_commit", 8)
-    made = Gallery.create(tmp_path / "g", tiny_model())
-    (tmp_path / "s").mkdir()
-    values = np.random.default_rng(0).integers(1, 255, (3, 256, 256), dtype=np.uint8)
-    write_raster(tmp_path / "s" / "scene.tif", values)
-    made.add(tmp_path / "s", options=_TILES)
+    made = _tiled(tmp_path, monkeypatch)
     rows = len(made)
     os.truncate(pieces(made)[0], 100)
     repair(made.path)
